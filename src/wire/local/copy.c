@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies made by the initiator: into mapped memory, or across processes. */
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "wire/local/local.h"
+
+/* Bounds a chunk of tiny pieces: they cost a cache miss each, whatever their size. */
+#define CHUNK_PIECES 2048
+
+/* Pieces of one cross-process call. Longer vectors stopped paying when measured; see docs/bench.md. */
+#define VECTOR 128
+
+/* How far ahead the next pieces are fetched: far enough to hide a memory access behind one block copy. */
+#define PREFETCH_BYTES 256
+
+void kvli_lane_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider)
+{
+	uint32_t at = (lane->done_first + lane->n_done++) & lane->op_mask;
+
+	lane->done[at] = (struct kvli_completion){ cookie, status, provider };
+}
+
+int kvli_conn_live(const struct kvli_conn *conn, const struct kvli_remote *r)
+{
+	return r->slot < conn->exports && word64_load_seq_sys(&conn->table[r->slot]) == r->generation; /* E7 */
+}
+
+static void lane_busy_begin(struct kvli_wire_lane *lane)
+{
+	word64_exchange_seq_sys(&lane->words->busy, ++lane->busy); /* E7: odd */
+}
+
+static void lane_busy_end(struct kvli_wire_lane *lane)
+{
+	word64_store_release_sys(&lane->words->busy, ++lane->busy); /* E7: even, after the last byte */
+}
+
+static void cursor_advance(struct kvli_cursor *c, uint64_t bytes)
+{
+	c->offset += bytes;
+	if (c->offset < c->segment[c->at].len)
+		return;
+	c->at++;
+	c->offset = 0;
+}
+
+static void piece_prefetch(const struct kvli_cursor *c, enum kvl_op op)
+{
+	const struct kvli_segment *next = &c->segment[c->at + 1];
+	const char *local, *remote;
+
+	if (c->at + 1 >= c->n || next->region->map == NULL)
+		return;
+	local = (const char *)(uintptr_t)next->local;
+	remote = (const char *)next->region->map + (next->remote - next->region->base);
+	for (int i = 0; i < PREFETCH_BYTES; i += 64) {
+		__builtin_prefetch((op == KVL_WRITE ? local : remote) + i, 0);
+		__builtin_prefetch((op == KVL_WRITE ? remote : local) + i, 1);
+	}
+}
+
+static uint64_t piece_left(const struct kvli_cursor *c, uint64_t max)
+{
+	uint64_t left = c->segment[c->at].len - c->offset;
+
+	return left < max ? left : max;
+}
+
+/* Inside a busy period. Stops before the first piece that is not mapped or whose region is gone. */
+static uint64_t map_copy(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max)
+{
+	const struct kvli_remote *region = NULL;
+	uint64_t bytes = 0;
+
+	for (int pieces = 0; c->at < c->n && bytes < max && pieces < CHUNK_PIECES; pieces++) {
+		const struct kvli_segment *s = &c->segment[c->at];
+		uint64_t n = piece_left(c, max - bytes);
+		uint8_t *local = (uint8_t *)(uintptr_t)(s->local + c->offset), *remote;
+
+		if (s->region != region && (s->region->map == NULL || !kvli_conn_live(lane->conn, s->region)))
+			break;
+		region = s->region;
+		remote = region->map + (s->remote - region->base) + c->offset;
+		piece_prefetch(c, op);
+		memcpy(op == KVL_WRITE ? remote : local, op == KVL_WRITE ? local : remote, n);
+		bytes += n;
+		cursor_advance(c, n);
+	}
+	return bytes;
+}
+
+static int64_t map_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max,
+			 uint64_t cookie)
+{
+	uint64_t bytes;
+
+	lane_busy_begin(lane);
+	bytes = map_copy(lane, op, c, max);
+	lane_busy_end(lane);
+	if (bytes == 0)
+		return KVL_ERR_STALE;
+	kvli_lane_done(lane, cookie, 0, 0);
+	return (int64_t)bytes;
+}
+
+/* Gathers up to VECTOR pieces, without moving the cursor. Inside a busy period. */
+static int vector_fill(struct kvli_wire_lane *lane, const struct kvli_cursor *from, uint64_t max,
+		       struct iovec *local, struct iovec *remote)
+{
+	const struct kvli_remote *region = NULL;
+	struct kvli_cursor c = *from;
+	int n = 0;
+
+	while (n < VECTOR && c.at < c.n && max > 0) {
+		const struct kvli_segment *s = &c.segment[c.at];
+		uint64_t len = piece_left(&c, max);
+
+		if (s->region != region && (s->region->map || !kvli_conn_live(lane->conn, s->region)))
+			break;
+		region = s->region;
+		local[n] = (struct iovec){ (void *)(uintptr_t)(s->local + c.offset), len };
+		remote[n++] = (struct iovec){ (void *)(uintptr_t)(s->remote + c.offset), len };
+		max -= len;
+		cursor_advance(&c, len);
+	}
+	return n;
+}
+
+static void cursor_skip(struct kvli_cursor *c, uint64_t bytes)
+{
+	while (bytes > 0) {
+		uint64_t n = piece_left(c, bytes);
+
+		cursor_advance(c, n);
+		bytes -= n;
+	}
+}
+
+/*
+ * One kernel call: bytes moved, which may be fewer than asked at a page that is not there, KVL_ERR_STALE when
+ * the first region is gone, or KVL_ERR_WIRE with errno.
+ */
+static int64_t vector_move(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max)
+{
+	struct iovec local[VECTOR], remote[VECTOR];
+	int n = vector_fill(lane, c, max, local, remote);
+	ssize_t moved;
+
+	if (n == 0)
+		return KVL_ERR_STALE;
+	moved = op == KVL_WRITE ?
+			process_vm_writev(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0) :
+			process_vm_readv(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0);
+	if (moved <= 0)
+		return KVL_ERR_WIRE;
+	cursor_skip(c, (uint64_t)moved);
+	return moved;
+}
+
+/* A kernel that refuses the call now, though it did not at connect: the slot path takes over. */
+static int copy_refused(struct kvli_wire_lane *lane, int error)
+{
+	if (error != EPERM && error != ENOSYS)
+		return 0;
+	word32_store_release_sys(&lane->conn->copy_works, 0); /* a flag */
+	return (lane->conn->wire->paths & PATH_SLOT) != 0;
+}
+
+static int64_t vector_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max,
+			    uint64_t cookie, int *provider)
+{
+	uint64_t bytes = 0;
+	int64_t rc = 0;
+	int error = 0;
+
+	lane_busy_begin(lane);
+	while (bytes < max && c->at < c->n) {
+		rc = vector_move(lane, op, c, max - bytes);
+		error = errno;
+		if (rc < 0)
+			break;
+		bytes += (uint64_t)rc;
+	}
+	lane_busy_end(lane);
+	if (bytes) { /* what stopped it will stop the next chunk at its start */
+		kvli_lane_done(lane, cookie, 0, 0);
+		return (int64_t)bytes;
+	}
+	if (rc == KVL_ERR_WIRE && error == ESRCH)
+		return KVL_ERR_PEER_LOST;
+	if (rc == KVL_ERR_WIRE && !copy_refused(lane, error))
+		*provider = error;
+	else if (rc == KVL_ERR_WIRE)
+		return 0;
+	return rc;
+}
+
+int64_t kvli_copy_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
+			uint64_t max_bytes, uint64_t cookie, const char **path, int *provider)
+{
+	const struct kvli_conn *conn = lane->conn;
+	int64_t bytes = 0;
+
+	if (cursor->segment[cursor->at].region->map) {
+		*path = local_path_map;
+		return map_issue(lane, op, cursor, max_bytes, cookie);
+	}
+	if (word32_load_relaxed_sys(&conn->copy_works)) { /* a hint: the kernel has the last word */
+		*path = local_path_copy;
+		bytes = vector_issue(lane, op, cursor, max_bytes, cookie, provider);
+	}
+	if (bytes)
+		return bytes;
+	*path = local_path_slot;
+	return kvli_slot_issue(lane, op, cursor, max_bytes, cookie);
+}

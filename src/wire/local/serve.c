@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The target's end of connections: admission, questions about regions, and the end. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "wire/local/address.h"
+#include "wire/local/local.h"
+#include "wire/local/map.h"
+
+#define BACKLOG 128
+/* Connections that one agent serves, half-open ones included. */
+#define MAX_SERVES 65536
+
+void kvli_serve_hold(struct serve *s)
+{
+	word32_add_seq_sys(&s->refs, 1); /* no edge: a count */
+}
+
+void kvli_serve_drop(struct serve *s)
+{
+	if (word32_add_seq_sys(&s->refs, UINT32_MAX)) /* no edge: a count */
+		return;
+	for (uint32_t i = 0; i < s->n_lanes; i++)
+		free(s->lane[i].notif);
+	free(s->lane);
+	if (s->segment)
+		munmap(s->segment, s->segment_len);
+	free(s);
+}
+
+/* In the control thread. The initiator copies no more: it is dead, or closed after its last copy. */
+static void serve_end(struct serve *s)
+{
+	struct kvli_wire *wire = s->wire;
+	struct serve **at = &wire->serves;
+
+	word32_store_release_sys(&s->dead, 1); /* a flag */
+	kvli_watch_del(s->sock_watch);
+	kvli_watch_del(s->bell_watch);
+	pthread_mutex_lock(&wire->serve_lock);
+	while (*at != s)
+		at = &(*at)->next;
+	*at = s->next;
+	wire->n_serves--;
+	pthread_mutex_unlock(&wire->serve_lock);
+	close(s->sock);
+	if (s->bell >= 0)
+		close(s->bell);
+	kvli_serve_drop(s);
+}
+
+static int serve_drain_locked(struct serve *s)
+{
+	int more;
+
+	pthread_mutex_lock(&s->wire->serve_lock);
+	more = kvli_serve_drain(s);
+	pthread_mutex_unlock(&s->wire->serve_lock);
+	return more;
+}
+
+/* What a dead initiator had sent before its end is still delivered, as far as the queue takes it. */
+static int serve_bell(void *arg, uint32_t events)
+{
+	struct serve *s = arg;
+	struct segment_head *head = s->segment;
+	int open = kvli_bell_take(s->bell), more;
+
+	(void)events;
+	word32_exchange_seq_sys(&head->forward_bell, 0); /* E8 */
+	more = serve_drain_locked(s);
+	if (more >= 0 && (open || more || s->blocked)) {
+		if (!open && s->blocked)
+			kvli_watch_mute(s->bell_watch); /* resume goes on with it */
+		return more;
+	}
+	serve_end(s);
+	return 0;
+}
+
+/* ----------------------------------------------------------------------------------------------- admission */
+
+static int serve_map_segment(struct serve *s, const struct message *m, int fd)
+{
+	size_t len;
+
+	if (m->lanes < 1 || m->lanes > 64 || m->ring_bytes < 4096 || m->ring_bytes > 1u << 24 ||
+	    (m->ring_bytes & (m->ring_bytes - 1)))
+		return KVL_ERR_CORRUPT;
+	len = segment_bytes(m->lanes, m->ring_bytes);
+	s->segment = kvli_map_sealed(fd, len, 1);
+	if (s->segment == NULL)
+		return KVL_ERR_CORRUPT;
+	s->segment_len = len;
+	s->lane = calloc(m->lanes, sizeof(*s->lane));
+	if (s->lane == NULL)
+		return KVL_ERR_NOMEM;
+	for (uint32_t i = 0; i < m->lanes; i++) {
+		struct segment_lane *words = segment_lane(s->segment, i);
+
+		s->lane[i].words = words;
+		s->lane[i].forward = (struct ring_consumer){
+			.words = &words->forward,
+			.data = segment_ring(s->segment, m->lanes, m->ring_bytes, i, 0),
+			.size = m->ring_bytes,
+		};
+		s->lane[i].back = (struct ring_producer){
+			.words = &words->back,
+			.data = segment_ring(s->segment, m->lanes, m->ring_bytes, i, 1),
+			.size = m->ring_bytes,
+		};
+	}
+	s->n_lanes = m->lanes;
+	return 0;
+}
+
+static int serve_admit(struct serve *s, const struct message *m, int fd[MESSAGE_FDS])
+{
+	const struct kvli_identity *self = &s->wire->host->self;
+	int rc;
+
+	if (s->segment || fd[0] < 0 || fd[1] < 0)
+		return KVL_ERR_CORRUPT;
+	if (memcmp(m->expected.incarnation, self->incarnation, sizeof(self->incarnation)) ||
+	    strcmp(m->expected.name, self->name))
+		return KVL_ERR_IDENTITY;
+	rc = serve_map_segment(s, m, fd[0]);
+	if (rc)
+		return rc;
+	s->peer = m->self;
+	s->bell = fd[1];
+	fd[1] = -1;
+	return kvli_watch_add(s->wire->host->reactor, s->bell, EPOLLIN | EPOLLRDHUP, serve_bell, s, &s->bell_watch);
+}
+
+static int serve_hello(struct serve *s, const struct message *m, int fd[MESSAGE_FDS])
+{
+	struct kvli_wire *wire = s->wire;
+	struct message answer;
+	int rc = serve_admit(s, m, fd);
+
+	kvli_message_init(&answer, MESSAGE_WELCOME, rc);
+	answer.self = wire->host->self;
+	answer.exports = wire->max_regions;
+	answer.probe = (uintptr_t)wire->host->self.incarnation;
+	answer.notif_max_bytes = wire->notif_max_bytes;
+	kvli_message_send(s->sock, &answer, &wire->table_fd, rc == 0);
+	return rc;
+}
+
+/* The descriptor of a region, if it is the one asked for and can be mapped. */
+static int serve_map(struct serve *s, const struct message *m)
+{
+	struct kvli_wire *wire = s->wire;
+	struct message answer;
+	struct export *e;
+
+	if (s->segment == NULL)
+		return KVL_ERR_CORRUPT;
+	kvli_message_init(&answer, MESSAGE_MAPPED, KVL_ERR_STALE);
+	pthread_mutex_lock(&wire->serve_lock);
+	e = m->slot < wire->max_regions ? &wire->export[m->slot] : NULL;
+	if (e && e->generation == m->generation && e->generation) {
+		answer.status = e->fd >= 0 ? 0 : KVL_ERR_UNSUPPORTED;
+		answer.offset = e->offset;
+		answer.len = e->len;
+	}
+	kvli_message_send(s->sock, &answer, e ? &e->fd : NULL, answer.status == 0);
+	pthread_mutex_unlock(&wire->serve_lock);
+	return 0;
+}
+
+static int serve_message(struct serve *s, const struct message *m, int fd[MESSAGE_FDS])
+{
+	switch (m->type) {
+	case MESSAGE_HELLO:
+		return serve_hello(s, m, fd);
+	case MESSAGE_MAP:
+		return serve_map(s, m);
+	default:
+		return KVL_ERR_CORRUPT;
+	}
+}
+
+/* The question socket. Its end is the connection's, but what lies in the rings is read first (serve_bell). */
+static int serve_sock(void *arg, uint32_t events)
+{
+	struct serve *s = arg;
+	int fd[MESSAGE_FDS], rc;
+	struct message m;
+
+	(void)events;
+	rc = kvli_message_recv(s->sock, &m, fd);
+	if (rc == KVL_ERR_AGAIN)
+		return 0;
+	if (rc == 0) {
+		rc = serve_message(s, &m, fd);
+		kvli_message_close_fds(fd);
+	}
+	if (rc == 0)
+		return 0;
+	if (rc == KVL_ERR_PEER_LOST && s->bell >= 0) {
+		kvli_watch_mute(s->sock_watch); /* the bell's end follows and finishes it */
+		shutdown(s->bell, SHUT_RDWR);
+		return 0;
+	}
+	serve_end(s);
+	return 0;
+}
+
+static int serve_accept(void *arg, uint32_t events)
+{
+	struct kvli_wire *wire = arg;
+	struct serve *s;
+	int sock = accept4(wire->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	(void)events;
+	if (sock < 0)
+		return 0;
+	s = wire->n_serves < MAX_SERVES && kvli_address_same_user(sock) ? calloc(1, sizeof(*s)) : NULL;
+	if (s == NULL) {
+		struct message refusal;
+
+		kvli_message_init(&refusal, MESSAGE_WELCOME, KVL_ERR_PERMISSION);
+		refusal.self = wire->host->self;
+		kvli_message_send(sock, &refusal, NULL, 0);
+		close(sock);
+		return 1;
+	}
+	s->wire = wire;
+	s->sock = sock;
+	s->bell = -1;
+	word32_store_relaxed_sys(&s->refs, 1); /* not shared yet */
+	pthread_mutex_lock(&wire->serve_lock);
+	s->next = wire->serves;
+	wire->serves = s;
+	wire->n_serves++;
+	pthread_mutex_unlock(&wire->serve_lock);
+	if (kvli_watch_add(wire->host->reactor, sock, EPOLLIN | EPOLLRDHUP, serve_sock, s, &s->sock_watch))
+		serve_end(s);
+	return 1; /* perhaps more are waiting */
+}
+
+/* ------------------------------------------------------------------------------------------------- the rest */
+
+static int serve_resume(void *arg, uint32_t events)
+{
+	struct kvli_wire *wire = arg;
+	uint64_t count;
+	ssize_t n = read(wire->resume_fd, &count, sizeof(count));
+
+	(void)n;
+	(void)events;
+	for (struct serve *s = wire->serves, *next; s; s = next) { /* only this thread adds and removes */
+		next = s->next;
+		if (s->blocked)
+			kvli_watch_again(s->bell_watch);
+	}
+	return 0;
+}
+
+int kvli_serve_open(struct kvli_wire *wire)
+{
+	struct kvli_reactor *reactor = wire->host->reactor;
+	int rc = kvli_address_listen(wire->host->self.incarnation, BACKLOG, &wire->listen);
+
+	if (rc)
+		return rc;
+	rc = kvli_watch_add(reactor, wire->listen, EPOLLIN, serve_accept, wire, &wire->listen_watch);
+	if (rc)
+		goto close_listen;
+	rc = kvli_watch_add(reactor, wire->resume_fd, EPOLLIN, serve_resume, wire, &wire->resume_watch);
+	if (rc == 0)
+		return 0;
+	kvli_watch_del(wire->listen_watch);
+close_listen:
+	close(wire->listen);
+	return rc;
+}
+
+/* Initiators find their sockets closed and take this agent for gone. */
+void kvli_serve_close(struct kvli_wire *wire)
+{
+	kvli_reactor_pause(wire->host->reactor);
+	kvli_watch_del(wire->listen_watch);
+	kvli_watch_del(wire->resume_watch);
+	close(wire->listen);
+	while (wire->serves) {
+		struct serve *s = wire->serves;
+
+		kvli_watch_del(s->sock_watch);
+		kvli_watch_del(s->bell_watch);
+		wire->serves = s->next;
+		close(s->sock);
+		if (s->bell >= 0)
+			close(s->bell);
+		kvli_serve_drop(s);
+	}
+	kvli_reactor_go_on(wire->host->reactor);
+}
+
+/* ---------------------------------------------------------------------------------------------------- fence */
+
+/* One lane that was inside a copy, and its busy word as it was seen then. */
+struct fence_wait {
+	struct serve *serve;
+	const struct word64 *busy;
+	uint64_t seen;
+};
+
+/* Under serve_lock. Those that are inside a copy now; each holds its connection. */
+static size_t fence_collect(struct kvli_wire *wire, struct fence_wait *out)
+{
+	size_t n = 0;
+
+	for (struct serve *s = wire->serves; s; s = s->next) {
+		for (uint32_t i = 0; i < s->n_lanes; i++) {
+			const struct word64 *busy = &s->lane[i].words->busy;
+			uint64_t seen = word64_load_seq_sys(busy); /* E7 */
+
+			if (!(seen & 1))
+				continue;
+			kvli_serve_hold(s);
+			out[n++] = (struct fence_wait){ s, busy, seen };
+		}
+	}
+	return n;
+}
+
+static size_t fence_room(const struct kvli_wire *wire)
+{
+	size_t n = 0;
+
+	for (const struct serve *s = wire->serves; s; s = s->next)
+		n += s->n_lanes;
+	return n;
+}
+
+static int fence_one(const struct fence_wait *w, uint64_t deadline)
+{
+	while (word64_load_seq_sys(w->busy) == w->seen && !word32_load_acquire_sys(&w->serve->dead)) { /* E7 */
+		if (kvli_now() >= deadline)
+			return KVL_ERR_TIMED_OUT;
+		sched_yield();
+	}
+	return 0;
+}
+
+int kvli_serve_fence(struct kvli_wire *wire, uint64_t timeout_ns)
+{
+	uint64_t now = kvli_now(), deadline = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
+	struct fence_wait *wait;
+	size_t room, n = 0;
+	int rc = 0;
+
+	pthread_mutex_lock(&wire->serve_lock);
+	room = fence_room(wire);
+	wait = room ? calloc(room, sizeof(*wait)) : NULL;
+	if (wait)
+		n = fence_collect(wire, wait);
+	pthread_mutex_unlock(&wire->serve_lock);
+	if (room && wait == NULL)
+		return KVL_ERR_NOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (rc == 0)
+			rc = fence_one(&wait[i], deadline);
+		kvli_serve_drop(wait[i].serve);
+	}
+	free(wait);
+	return rc;
+}
