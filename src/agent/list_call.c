@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The list calls. */
+#include "agent/agent.h"
+
+/* Whose memory: the agent's own set, or the peer's, then held. */
+static int list_owner(struct kvli_agent *agent, kvl_peer_t handle, struct kvli_peer **peer,
+		      struct kvli_region_set **set)
+{
+	*peer = NULL;
+	*set = &agent->regions;
+	if (handle == KVL_LOCAL)
+		return 0;
+	*peer = kvli_table_get(&agent->peer_table, handle, KVL_NO_ENTRY, kvli_peer_hold);
+	if (*peer == NULL)
+		return kvli_handle_is(handle, KVLI_PEER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+	*set = &(*peer)->regions;
+	if (word32_load_acquire_sys(&(*peer)->state) == KVLI_PEER_CONNECTED) /* a flag */
+		return 0;
+	kvli_fail(KVL_ERR_PEER_LOST, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' is gone",
+		  (*peer)->identity.name);
+	kvli_peer_drop(*peer);
+	return KVL_ERR_PEER_LOST;
+}
+
+/* Puts a new list, or the failure to make one, into its handle. */
+static int list_finish(struct kvli_agent *agent, struct kvli_peer *peer, struct kvli_list *list, int rc,
+		       kvl_list_t *out)
+{
+	if (rc) {
+		if (peer)
+			kvli_peer_drop(peer);
+		return kvli_agent_return(agent, rc);
+	}
+	list->peer = peer;
+	list->drop_peer = kvli_peer_drop;
+	rc = kvli_table_add(&agent->list_table, list, out);
+	if (rc)
+		kvli_list_drop(list);
+	return kvli_agent_return(agent, rc);
+}
+
+static int list_refuse_args(struct kvli_agent *agent)
+{
+	return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "array, out",
+						  "the array or out is NULL"));
+}
+
+int kvl_list_create(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl_desc *desc, size_t n,
+		    kvl_list_t *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_region_set *set;
+	struct kvli_list *list = NULL;
+	struct kvli_peer *peer;
+	int rc;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	if (out == NULL || (n && desc == NULL))
+		return list_refuse_args(agent);
+	rc = list_owner(agent, peer_handle, &peer, &set);
+	if (rc)
+		return kvli_agent_return(agent, rc);
+	rc = kvli_list_from_descs(set, desc, n, &list);
+	return list_finish(agent, peer, list, rc, out);
+}
+
+int kvl_list_create_runs(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl_run *run, size_t n,
+			 kvl_list_t *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_region_set *set;
+	struct kvli_list *list = NULL;
+	struct kvli_peer *peer;
+	int rc;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	if (out == NULL || (n && run == NULL))
+		return list_refuse_args(agent);
+	rc = list_owner(agent, peer_handle, &peer, &set);
+	if (rc)
+		return kvli_agent_return(agent, rc);
+	rc = kvli_list_from_runs(set, run, n, &list);
+	return list_finish(agent, peer, list, rc, out);
+}
+
+int kvl_list_create_blocks(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t base, uint64_t block_bytes,
+			   const uint32_t *index, size_t n, uint32_t device, kvl_list_t *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_region_set *set;
+	struct kvli_list *list = NULL;
+	struct kvli_peer *peer;
+	int rc;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	if (out == NULL || (n && index == NULL))
+		return list_refuse_args(agent);
+	rc = list_owner(agent, peer_handle, &peer, &set);
+	if (rc)
+		return kvli_agent_return(agent, rc);
+	rc = kvli_list_from_blocks(set, base, block_bytes, index, n, device, &list);
+	return list_finish(agent, peer, list, rc, out);
+}
+
+static void list_hold(void *list)
+{
+	kvli_list_hold(list);
+}
+
+int64_t kvl_list_entries(kvl_agent_t handle, kvl_list_t list_handle)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_list *list;
+	int64_t n = KVL_ERR_STALE;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	list = kvli_table_get(&agent->list_table, list_handle, KVL_NO_ENTRY, list_hold);
+	if (list) {
+		n = (int64_t)list->n;
+		kvli_list_drop(list);
+	}
+	kvli_agent_leave(agent);
+	return n;
+}
+
+int kvl_list_destroy(kvl_agent_t handle, kvl_list_t list_handle)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_list *list;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	list = kvli_table_remove(&agent->list_table, list_handle);
+	if (list == NULL)
+		return kvli_agent_return(agent, kvli_handle_is(list_handle, KVLI_LIST) ? KVL_ERR_STALE : KVL_ERR_INVALID);
+	kvli_list_drop(list);
+	return kvli_agent_return(agent, 0);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a request did. */
+#include <string.h>
+
+#include "agent/agent.h"
+#include "base/sized.h"
+
+/* Under events->lock: the request of a handle whose slot can not be released meanwhile, or NULL. */
+static struct kvli_request *report_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record)
+{
+	uint32_t i = kvli_handle_index(xfer);
+
+	if (!kvli_handle_is(xfer, KVLI_XFER) || i >= word32_load_acquire_sys(&agent->requests.high)) /* E10 */
+		return NULL;
+	*record = record_observe(agent->requests.slot[i].record);
+	if (record_life(*record) != kvli_handle_life(xfer) || record_state(*record) == RECORD_FREE)
+		return NULL;
+	return &agent->requests.slot[i];
+}
+
+static int report_status(uint64_t record)
+{
+	switch (record_state(record)) {
+	case RECORD_ENDED:
+		return record_error(record);
+	case RECORD_PREPARED:
+		return KVL_ERR_NOT_POSTED;
+	default:
+		return KVL_PENDING;
+	}
+}
+
+static void report_path(const struct kvli_request *r, struct kvl_report *out)
+{
+	const char *path = r->job.path ? r->job.path : "none";
+	struct kvli_peer *peer = r->peer;
+
+	strncpy(out->path, path, sizeof(out->path) - 1);
+	if (r->total_bytes == 0)
+		strncpy(out->reason, "empty lists", sizeof(out->reason) - 1);
+	else if (strcmp(path, peer->path.path) == 0 && peer->path.reason[0])
+		memcpy(out->reason, peer->path.reason, sizeof(out->reason) - 1);
+	else if (r->job.path)
+		strncpy(out->reason, "best for this memory", sizeof(out->reason) - 1);
+}
+
+/* While the request is pending its driver goes on: figures that belong to it are then left out or a moment old. */
+static void report_fill(const struct kvli_request *r, uint64_t record, struct kvl_report *out)
+{
+	int ended = record_state(record) == RECORD_ENDED;
+
+	out->status = report_status(record);
+	out->total_bytes = r->total_bytes;
+	out->descriptors = r->n_entries;
+	out->pieces = r->n_segments;
+	out->failed_entry = KVL_NO_ENTRY;
+	out->lane = r->lane->index;
+	if (record_state(record) == RECORD_PREPARED)
+		return;
+	out->post_ns = r->post_ns;
+	out->start_ns = r->start_ns ? r->start_ns : r->post_ns;
+	if (!ended)
+		return;
+	out->provider = r->job.provider;
+	out->bytes = r->job.bytes;
+	out->chunks = r->job.core.chunks;
+	out->ticket = r->job.core.ticket;
+	out->issue_ns = r->job.issue_ns;
+	out->wire_ns = r->job.wire_ns;
+	out->end_ns = r->end_ns;
+	if (r->job.failed_segment < r->n_segments)
+		out->failed_entry = r->segment[r->job.failed_segment].entry;
+	report_path(r, out);
+}
+
+int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvl_report report = { .size = sizeof(report) };
+	struct kvli_request *r;
+	uint64_t record;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	pthread_mutex_lock(&agent->events.lock);
+	r = report_request(agent, xfer, &record);
+	if (r)
+		report_fill(r, record, &report);
+	pthread_mutex_unlock(&agent->events.lock);
+	if (r == NULL)
+		return kvli_agent_return(agent, kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY));
+	return kvli_agent_return(agent, kvli_sized_copy(out, &report, sizeof(report)));
+}
+
+int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, uint64_t time_ns)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_request *r;
+	uint64_t record, at = time_ns ? time_ns : kvli_now();
+	int rc = 0;
+
+	if (agent == NULL)
+		return KVL_ERR_STALE;
+	if (stamp != KVL_STAMP_START && stamp != KVL_STAMP_END)
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "stamp", "unknown stamp %d", (int)stamp));
+	pthread_mutex_lock(&agent->events.lock);
+	r = report_request(agent, xfer, &record);
+	if (r == NULL)
+		rc = kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
+	else if (stamp == KVL_STAMP_START)
+		r->start_ns = at;
+	else if (record_state(record) == RECORD_ENDED)
+		r->end_ns = at;
+	else
+		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "ended", "an end is stamped only after the end");
+	pthread_mutex_unlock(&agent->events.lock);
+	return kvli_agent_return(agent, rc);
+}
