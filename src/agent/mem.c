@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-
-#define REVOKE_TIMEOUT_NS UINT64_C(1000000000)
+#include "agent/mem.h"
 
 /* ----------------------------------------------------------------------------------------------- checking */
 
@@ -134,8 +133,7 @@ static void region_free_memory(struct kvli_region *r)
 	r->owned = 0;
 }
 
-/* Takes it out of every index. Its struct stays while lists name it. */
-static void region_forget(struct kvli_agent *agent, struct kvli_region *r)
+void kvli_region_forget(struct kvli_agent *agent, struct kvli_region *r)
 {
 	uint64_t handle = kvli_handle_make(KVLI_REGION, r->at.generation, r->at.slot);
 
@@ -222,8 +220,7 @@ static int mem_register_one(struct kvli_agent *agent, const struct kvl_mem *m, s
 	return kvli_fail_at(rc, i);
 }
 
-/* Under memory_lock: the region of a handle, NULL with the error recorded. */
-static struct kvli_region *mem_region(struct kvli_agent *agent, kvl_mr_t mr, size_t i)
+struct kvli_region *kvli_region_get(struct kvli_agent *agent, kvl_mr_t mr, size_t i)
 {
 	return kvli_table_get(&agent->region_table, mr, i, NULL);
 }
@@ -231,13 +228,13 @@ static struct kvli_region *mem_region(struct kvli_agent *agent, kvl_mr_t mr, siz
 /* Under memory_lock. Undoes a registration of the same call: no peer, and no request, can know it. */
 static void mem_undo(struct kvli_agent *agent, kvl_mr_t mr)
 {
-	struct kvli_region *r = mem_region(agent, mr, KVL_NO_ENTRY);
+	struct kvli_region *r = kvli_region_get(agent, mr, KVL_NO_ENTRY);
 
 	if (--r->counted)
 		return;
 	kvli_region_force_close(r);
 	agent->ops->revoke(agent->wire, r->at.slot, 0);
-	region_forget(agent, r);
+	kvli_region_forget(agent, r);
 }
 
 int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kvl_mr_t *out)
@@ -270,137 +267,6 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 		memcpy(out, done, n * sizeof(*done));
 	free(done);
 	return kvli_agent_return(agent, rc);
-}
-
-/* ------------------------------------------------------------------------------------------ deregistering */
-
-/*
- * Three passes, all under memory_lock: count how often each region is named, close those that lose their last
- * count, then commit. Until the third nothing has changed that can not be put back.
- */
-static int dereg_count(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = mem_region(agent, mr[i], i);
-
-		if (r == NULL)
-			return kvli_handle_is(mr[i], KVLI_REGION) ? KVL_ERR_STALE : KVL_ERR_INVALID;
-		r->naming++;
-		if (r->naming > 1 && r->naming > r->counted)
-			return kvli_fail(KVL_ERR_STALE, i, 0, "named at most as often as registered",
-					 "region %zu is named %u times and registered %u times", i, r->naming,
-					 r->counted);
-	}
-	return 0;
-}
-
-static int dereg_close(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = mem_region(agent, mr[i], i);
-
-		if (r->closing || r->counted == 0 || r->naming < r->counted)
-			continue;
-		if (!kvli_region_close(r))
-			return kvli_fail(KVL_ERR_BUSY, i, 0, "no pending request names it",
-					 "region %zu, %#" PRIx64 " + %" PRIu64 ", is named by a pending request", i,
-					 r->at.base, r->at.len);
-		r->closing = 1;
-	}
-	return 0;
-}
-
-static void dereg_undo(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i]);
-
-		if (r == NULL)
-			continue;
-		if (r->closing)
-			kvli_region_reopen(r);
-		r->naming = 0;
-		r->closing = 0;
-	}
-}
-
-/* A region that could not be fenced in time stays, withdrawn, until a later call fences it. */
-static int region_withdraw(struct kvli_agent *agent, struct kvli_region *r, size_t i, uint64_t timeout_ns)
-{
-	/* Also for regions that were never exposed: the fence keeps the wire from asking about freed ones. */
-	int rc = agent->ops->revoke(agent->wire, r->at.slot, timeout_ns);
-
-	if (rc)
-		return kvli_fail(rc, i, 0, "peers have left the region",
-				 "region %zu, %#" PRIx64 " + %" PRIu64
-				 ", is withdrawn, but a peer is still inside a copy: call again",
-				 i, r->at.base, r->at.len);
-	region_forget(agent, r);
-	return 0;
-}
-
-static int dereg_commit(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i]);
-		int one;
-
-		if (r == NULL || r->naming == 0) /* done with an earlier mention */
-			continue;
-		r->counted -= r->counted ? r->naming : 0;
-		r->naming = 0;
-		r->closing = 0;
-		one = r->counted ? 0 : region_withdraw(agent, r, i, REVOKE_TIMEOUT_NS);
-		if (rc == 0)
-			rc = one;
-	}
-	return rc;
-}
-
-int kvl_mem_deregister(kvl_agent_t handle, const kvl_mr_t *mr, size_t n)
-{
-	struct kvli_agent *agent = kvli_agent_enter(handle);
-	int rc;
-
-	if (agent == NULL)
-		return KVL_ERR_STALE;
-	if (n && mr == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mr", "mr is NULL"));
-	pthread_mutex_lock(&agent->memory_lock);
-	rc = dereg_count(agent, mr, n);
-	if (rc == 0)
-		rc = dereg_close(agent, mr, n);
-	if (rc == 0)
-		rc = dereg_commit(agent, mr, n);
-	else
-		dereg_undo(agent, mr, n);
-	pthread_mutex_unlock(&agent->memory_lock);
-	return kvli_agent_return(agent, rc);
-}
-
-int kvli_agent_withdraw_all(struct kvli_agent *agent, uint64_t deadline_ns)
-{
-	int rc = 0;
-
-	pthread_mutex_lock(&agent->memory_lock);
-	for (uint32_t i = 0; i < kvli_table_room(&agent->region_table); i++) {
-		uint64_t mr, now = kvli_now();
-		struct kvli_region *r = kvli_table_at(&agent->region_table, i, NULL, &mr);
-
-		if (r == NULL)
-			continue;
-		kvli_region_force_close(r);
-		if (region_withdraw(agent, r, i, now < deadline_ns ? deadline_ns - now : 0) == 0)
-			continue;
-		rc = KVL_ERR_TIMED_OUT;
-		r->mem.flags = r->mem.flags & ~KVL_MEM_FD; /* in doubt: what a peer may write is not unmapped */
-		r->owned = 0;
-		region_forget(agent, r);
-	}
-	pthread_mutex_unlock(&agent->memory_lock);
-	return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ the rest */
@@ -444,7 +310,7 @@ int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr
 		return kvli_agent_return(agent, rc);
 	}
 	pthread_mutex_lock(&agent->memory_lock);
-	mem_region(agent, *out, KVL_NO_ENTRY)->owned = 1;
+	kvli_region_get(agent, *out, KVL_NO_ENTRY)->owned = 1;
 	pthread_mutex_unlock(&agent->memory_lock);
 	*addr = mem.addr;
 	return kvli_agent_return(agent, 0);

@@ -6,15 +6,16 @@
 #include "agent/agent.h"
 #include "control/metadata.h"
 
-/* Under memory_lock. Regions that are being withdrawn are left out. */
-static uint32_t metadata_regions(const struct kvli_agent *agent, struct kvli_md_region *out)
+/* Under memory_lock, in the order of slots. Regions that are being withdrawn are left out. */
+static uint32_t metadata_regions(struct kvli_agent *agent, struct kvli_md_region *out)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, slots = kvli_table_room(&agent->region_table);
 
-	for (size_t i = 0; i < agent->regions.n; i++) {
-		const struct kvli_region *r = agent->regions.region[i];
+	for (uint32_t i = 0; i < slots; i++) {
+		uint64_t handle;
+		const struct kvli_region *r = kvli_table_at(&agent->region_table, i, NULL, &handle);
 
-		if (!(r->at.rights & KVL_REMOTE_ALL) || r->counted == 0)
+		if (r == NULL || !(r->at.rights & KVL_REMOTE_ALL) || r->counted == 0)
 			continue;
 		out[n++] = (struct kvli_md_region){
 			.slot = r->at.slot,

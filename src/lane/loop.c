@@ -133,6 +133,14 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
+/* A batch thread does not preempt the thread that wakes it: a post returns before its bulk is copied. */
+static void worker_yields_to_posters(pthread_t thread)
+{
+	const struct sched_param param = { 0 };
+
+	pthread_setschedparam(thread, SCHED_BATCH, &param); /* a matter of speed: refused, it works as well */
+}
+
 static int loop_start(struct kvli_loop *loop)
 {
 	sigset_t all, old;
@@ -142,6 +150,8 @@ static int loop_start(struct kvli_loop *loop)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	rc = pthread_create(&loop->thread, NULL, worker_main, loop);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (rc == 0)
+		worker_yields_to_posters(loop->thread);
 	return rc ? kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, rc, "worker thread", "can not start a worker") : 0;
 }
 

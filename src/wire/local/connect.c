@@ -160,7 +160,7 @@ static int conn_check_welcome(struct kvli_conn *conn, const struct message *m, i
 	return 0;
 }
 
-static int conn_late(const struct kvli_conn *conn, int rc, const char *when)
+int kvli_conn_late(const struct kvli_conn *conn, int rc, const char *when)
 {
 	if (rc == KVL_ERR_TIMED_OUT)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "deadline", "agent '%s' did not answer in time %s",
@@ -229,7 +229,7 @@ static int conn_shake(struct kvli_conn *conn, uint64_t deadline)
 		rc = kvli_message_wait(conn->sock, &m, fd, deadline);
 	if (rc) {
 		fd[0] = fd[1] = -1;
-		rc = conn_late(conn, rc, "to the first message");
+		rc = kvli_conn_late(conn, rc, "to the first message");
 		goto close_fds;
 	}
 	rc = conn_check_welcome(conn, &m, fd[0]);
@@ -280,7 +280,7 @@ static int conn_dial(struct kvli_conn *conn, const void *address, uint32_t addre
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "agent is alive", "agent '%s' of this metadata is gone",
 				 conn->identity.name);
 	if (rc == KVL_ERR_TIMED_OUT)
-		return conn_late(conn, rc, "to the connect");
+		return kvli_conn_late(conn, rc, "to the connect");
 	if (rc)
 		return kvli_fail(rc, KVL_NO_ENTRY, errno, "connect", "can not connect to '%s'", conn->identity.name);
 	if (!kvli_address_same_user(conn->sock))
@@ -350,60 +350,4 @@ int kvli_conn_open(struct kvli_wire *wire, const struct kvli_identity *peer, con
 	*out = NULL;
 	kvli_conn_close(conn);
 	return rc;
-}
-
-/* ---------------------------------------------------------------------------------------------------- regions */
-
-static int conn_ask(struct kvli_conn *conn, const struct kvli_remote *r, uint64_t deadline, struct message *m,
-		    int fd[MESSAGE_FDS])
-{
-	int rc;
-
-	kvli_message_init(m, MESSAGE_MAP, 0);
-	m->slot = r->slot;
-	m->generation = r->generation;
-	pthread_mutex_lock(&conn->rpc);
-	rc = kvli_message_send(conn->sock, m, NULL, 0);
-	do
-		rc = rc ? rc : kvli_message_wait(conn->sock, m, fd, deadline);
-	while (rc == 0 && m->type != MESSAGE_MAPPED);
-	pthread_mutex_unlock(&conn->rpc);
-	return rc ? conn_late(conn, rc, "to a question about a region") : 0;
-}
-
-/* A region that can not be mapped is no failure while another path is allowed. */
-static int conn_import_unmapped(const struct kvli_conn *conn, const struct kvli_remote *r)
-{
-	if (conn->wire->paths & (PATH_COPY | PATH_SLOT))
-		return 0;
-	return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "local_paths",
-			 "the region %#" PRIx64 " of '%s' can not be mapped and option local_paths allows map only",
-			 r->base, conn->identity.name);
-}
-
-int kvli_conn_import(struct kvli_conn *conn, struct kvli_remote *r, int mappable, uint64_t deadline_ns)
-{
-	int fd[MESSAGE_FDS] = { -1, -1 }, rc;
-	struct message m;
-
-	if (!mappable || !(conn->wire->paths & PATH_MAP))
-		return conn_import_unmapped(conn, r);
-	rc = conn_ask(conn, r, deadline_ns, &m, fd);
-	if (rc)
-		return rc;
-	if (m.status == 0 && m.len == r->len && fd[0] >= 0)
-		r->map = kvli_map_range(fd[0], m.offset, m.len, (r->rights & KVL_REMOTE_WRITE) != 0, &r->map_start,
-					&r->map_len);
-	kvli_message_close_fds(fd);
-	/* withdrawn since the metadata was made: kept, so that using it says stale */
-	return r->map || m.status == KVL_ERR_STALE ? 0 : conn_import_unmapped(conn, r);
-}
-
-void kvli_conn_forget(struct kvli_conn *conn, struct kvli_remote *r)
-{
-	(void)conn;
-	if (r->map)
-		munmap(r->map_start, r->map_len);
-	r->map = NULL;
-	r->generation = 0; /* no region has it: whoever still names it finds it stale */
 }

@@ -136,6 +136,9 @@ void kvli_conn_forget(struct kvli_conn *conn, struct kvli_remote *remote);
 /* The connection is broken: makes the control thread find out. From a driver. */
 void kvli_conn_break(struct kvli_conn *conn);
 
+/* Records why an answer did not come; `when` ends the sentence. Returns rc. */
+int kvli_conn_late(const struct kvli_conn *conn, int rc, const char *when);
+
 /* 1 when the region still is what the initiator was told. Inside a busy period, see segment.h. */
 int kvli_conn_live(const struct kvli_conn *conn, const struct kvli_remote *r);
 
