@@ -68,6 +68,7 @@ static int agent_open_wire(struct kvli_agent *agent)
 		.agent = agent,
 		.self = agent->self,
 		.reactor = agent->reactor,
+		.closing = &agent->closing,
 		.deliver = agent_deliver,
 		.may_touch = kvli_agent_region_may_touch,
 		.lost = agent_lost,

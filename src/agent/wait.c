@@ -71,7 +71,7 @@ static int wait_spin(const struct wait_record *w, uint64_t deadline)
 }
 
 /* Drives the request's own lane when workers see to the others, else every lane in turn. */
-static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w)
+static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w, uint64_t deadline)
 {
 	uint64_t tag;
 	struct kvli_lane *lane;
@@ -83,7 +83,7 @@ static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct w
 	lane = kvli_pending_lane(agent, kvli_handle_index(xfer), kvli_handle_life(xfer), &tag);
 	if (lane == NULL)
 		return;
-	kvli_lane_run_until(lane, w->record, w->pending);
+	kvli_lane_run_until(lane, w->record, w->pending, deadline);
 	kvli_peer_drop(lane->owner);
 }
 
@@ -91,7 +91,7 @@ static void wait_step(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wa
 {
 	uint64_t calls = kvli_events_calls(&agent->events);
 
-	wait_drive(agent, xfer, w);
+	wait_drive(agent, xfer, w, deadline);
 	if (wait_changed(NULL, w))
 		return;
 	if (!wait_may_sleep(agent))

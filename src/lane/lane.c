@@ -198,19 +198,25 @@ static int lane_wants_turn(const struct kvli_lane *lane)
 	return lane->credit <= 0 && core->issue != word32_load_acquire_sys(&core->tail); /* E3 */
 }
 
-static enum lane_result lane_turn(struct kvli_lane *lane, const struct word64 *record, uint64_t pending)
+/* Leaves the lane, and sees to it that somebody takes up what is left. */
+static int lane_leave(struct kvli_lane *lane, int again)
 {
-	enum lane_result result;
-	int again;
-
-	do {
-		result = lane_steps(lane, record, pending);
-		again = lane_wants_turn(lane) || (record && !lane_queue_empty(&lane->core));
-		if (!again)
-			lane->credit = 0; /* an idle lane saves nothing up */
-	} while (!lane_drive_leave(&lane->core));
+	if (!again)
+		lane->credit = 0; /* an idle lane saves nothing up */
+	if (!lane_drive_leave(&lane->core))
+		return 0;
 	if (again)
 		kvli_loop_put(lane);
+	return 1;
+}
+
+static enum lane_result lane_turn(struct kvli_lane *lane)
+{
+	enum lane_result result;
+
+	do
+		result = lane_steps(lane, NULL, 0);
+	while (!lane_leave(lane, lane_wants_turn(lane)));
 	return result;
 }
 
@@ -220,22 +226,31 @@ enum lane_result kvli_lane_run(struct kvli_lane *lane)
 	if (!lane_drive_try(&lane->core))
 		return LANE_IDLE;
 	lane->credit = (lane->credit < 0 ? lane->credit : 0) + (int64_t)lane->engine->config.chunk_bytes;
-	return lane_turn(lane, NULL, 0);
+	return lane_turn(lane);
 }
 
-void kvli_lane_run_until(struct kvli_lane *lane, const struct word64 *record, uint64_t pending)
+void kvli_lane_run_until(struct kvli_lane *lane, const struct word64 *record, uint64_t pending,
+			 uint64_t deadline_ns)
 {
+	enum lane_result result;
+
 	if (!lane_drive_try(&lane->core))
 		return;
-	lane->credit = INT64_MAX / 2;
-	lane_turn(lane, record, pending);
+	do {
+		do {
+			lane->credit = (int64_t)lane->engine->config.chunk_bytes;
+			result = lane_steps(lane, record, pending);
+		} while (result == LANE_MOVED && word64_load_acquire_sys(record) == pending && /* E5 */
+			 kvli_now() < deadline_ns);
+	} while (!lane_leave(lane, result == LANE_MOVED && !lane_queue_empty(&lane->core)));
 }
 
 void kvli_lane_sweep(struct kvli_lane *lane)
 {
 	if (!lane_drive_try(&lane->core))
 		return;
-	lane_turn(lane, NULL, 0);
+	lane->credit = lane->credit < 0 ? lane->credit : 0; /* ends only, no bytes */
+	lane_turn(lane);
 }
 
 void kvli_job_stop(struct kvli_job *job, uint64_t tag, int error)

@@ -102,8 +102,9 @@ int kvli_lane_post(struct kvli_lane *lane, uint32_t index, struct kvli_job *job,
 /* Drives the lane for one turn if it is free. The caller keeps the owner alive. */
 enum lane_result kvli_lane_run(struct kvli_lane *lane);
 
-/* Drives it, if it is free, until *record is not `pending` any more, or it blocks. */
-void kvli_lane_run_until(struct kvli_lane *lane, const struct word64 *record, uint64_t pending);
+/* Drives it, if it is free, until *record is not `pending` any more, the lane blocks, or the deadline. */
+void kvli_lane_run_until(struct kvli_lane *lane, const struct word64 *record, uint64_t pending,
+			 uint64_t deadline_ns);
 
 /* Asks for an early end of one post, see lane_stop(); then sweep its lane. */
 void kvli_job_stop(struct kvli_job *job, uint64_t tag, int error);

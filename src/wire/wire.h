@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "kvlane/kvlane.h"
+#include "shared/word.h"
 
 struct kvli_reactor;
 struct kvli_conn;      /* an initiator's connection to one peer; the wire's own type */
@@ -73,6 +74,7 @@ struct kvli_wire_host {
 	void *agent;
 	struct kvli_identity self;
 	struct kvli_reactor *reactor;
+	const struct word32 *closing; /* 1: calls that wait are to give up */
 
 	/*
 	 * Takes a notification. KVL_ERR_AGAIN: the queue is full and notif stays yours; offer it again when the

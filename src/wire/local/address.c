@@ -44,7 +44,8 @@ int kvli_address_listen(const uint8_t incarnation[KVL_INCARNATION], int backlog,
 }
 
 /* A full backlog answers EAGAIN and has nothing to wait on: look again shortly. */
-static int connect_until(int fd, const struct sockaddr_un *un, socklen_t len, uint64_t deadline)
+static int connect_until(int fd, const struct sockaddr_un *un, socklen_t len, uint64_t deadline,
+			 const struct word32 *closing)
 {
 	const struct timespec nap = { 0, 1000000 };
 
@@ -53,6 +54,8 @@ static int connect_until(int fd, const struct sockaddr_un *un, socklen_t len, ui
 			return KVL_ERR_STALE;
 		if (errno != EAGAIN && errno != EINTR)
 			return KVL_ERR_SYSTEM;
+		if (word32_load_acquire_sys(closing)) /* a flag */
+			return KVL_ERR_CLOSED;
 		if (kvli_now() >= deadline)
 			return KVL_ERR_TIMED_OUT;
 		nanosleep(&nap, NULL);
@@ -60,7 +63,8 @@ static int connect_until(int fd, const struct sockaddr_un *un, socklen_t len, ui
 	return 0;
 }
 
-int kvli_address_connect(const uint8_t incarnation[KVL_INCARNATION], uint64_t deadline_ns, int *sock)
+int kvli_address_connect(const uint8_t incarnation[KVL_INCARNATION], uint64_t deadline_ns,
+			 const struct word32 *closing, int *sock)
 {
 	struct sockaddr_un un;
 	socklen_t len = address_fill(incarnation, &un);
@@ -68,7 +72,7 @@ int kvli_address_connect(const uint8_t incarnation[KVL_INCARNATION], uint64_t de
 
 	if (fd < 0)
 		return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "socket", "can not make a socket");
-	rc = connect_until(fd, &un, len, deadline_ns);
+	rc = connect_until(fd, &un, len, deadline_ns, closing);
 	if (rc == 0)
 		*sock = fd;
 	else

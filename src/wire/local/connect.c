@@ -165,6 +165,8 @@ int kvli_conn_late(const struct kvli_conn *conn, int rc, const char *when)
 	if (rc == KVL_ERR_TIMED_OUT)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "deadline", "agent '%s' did not answer in time %s",
 				 conn->identity.name, when);
+	if (rc == KVL_ERR_CLOSED)
+		return kvli_fail(rc, KVL_NO_ENTRY, 0, "agent is open", "the agent is being closed");
 	if (rc == KVL_ERR_PEER_LOST)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "peer is connected", "agent '%s' closed the connection %s",
 				 conn->identity.name, when);
@@ -226,7 +228,7 @@ static int conn_shake(struct kvli_conn *conn, uint64_t deadline)
 	fd[1] = pair[1];
 	rc = kvli_message_send(conn->sock, &m, fd, 2);
 	if (rc == 0)
-		rc = kvli_message_wait(conn->sock, &m, fd, deadline);
+		rc = kvli_message_wait(conn->sock, &m, fd, deadline, conn->wire->host->closing);
 	if (rc) {
 		fd[0] = fd[1] = -1;
 		rc = kvli_conn_late(conn, rc, "to the first message");
@@ -275,11 +277,11 @@ static int conn_dial(struct kvli_conn *conn, const void *address, uint32_t addre
 	if (address_len != KVL_INCARNATION)
 		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "address length", "the address of '%s' is %u bytes",
 				 conn->identity.name, address_len);
-	rc = kvli_address_connect(address, deadline, &conn->sock);
+	rc = kvli_address_connect(address, deadline, conn->wire->host->closing, &conn->sock);
 	if (rc == KVL_ERR_STALE)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "agent is alive", "agent '%s' of this metadata is gone",
 				 conn->identity.name);
-	if (rc == KVL_ERR_TIMED_OUT)
+	if (rc == KVL_ERR_TIMED_OUT || rc == KVL_ERR_CLOSED)
 		return kvli_conn_late(conn, rc, "to the connect");
 	if (rc)
 		return kvli_fail(rc, KVL_NO_ENTRY, errno, "connect", "can not connect to '%s'", conn->identity.name);

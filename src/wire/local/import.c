@@ -17,7 +17,7 @@ static int conn_ask(struct kvli_conn *conn, const struct kvli_remote *r, uint64_
 	pthread_mutex_lock(&conn->rpc);
 	rc = kvli_message_send(conn->sock, m, NULL, 0);
 	do
-		rc = rc ? rc : kvli_message_wait(conn->sock, m, fd, deadline);
+		rc = rc ? rc : kvli_message_wait(conn->sock, m, fd, deadline, conn->wire->host->closing);
 	while (rc == 0 && m->type != MESSAGE_MAPPED);
 	pthread_mutex_unlock(&conn->rpc);
 	return rc ? kvli_conn_late(conn, rc, "to a question about a region") : 0;

@@ -9,6 +9,9 @@
 
 #include "base/clock.h"
 
+/* How soon a waiter notices that its agent is being closed. */
+#define SLICE_MS 20
+
 void kvli_message_init(struct message *m, enum message_type type, int status)
 {
 	memset(m, 0, sizeof(*m));
@@ -91,7 +94,8 @@ int kvli_message_recv(int sock, struct message *m, int fd[MESSAGE_FDS])
 	return KVL_ERR_CORRUPT;
 }
 
-int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t deadline_ns)
+int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t deadline_ns,
+		      const struct word32 *closing)
 {
 	struct pollfd p = { sock, POLLIN, 0 };
 	int rc;
@@ -101,7 +105,9 @@ int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t
 
 		if (left == 0)
 			return KVL_ERR_TIMED_OUT;
-		poll(&p, 1, (int)(left / 1000000 < 1000 ? left / 1000000 + 1 : 1000));
+		if (word32_load_acquire_sys(closing)) /* a flag */
+			return KVL_ERR_CLOSED;
+		poll(&p, 1, (int)(left / 1000000 < SLICE_MS ? left / 1000000 + 1 : SLICE_MS));
 	}
 	return rc;
 }

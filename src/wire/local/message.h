@@ -6,6 +6,7 @@
 #ifndef KVLI_LOCAL_MESSAGE_H
 #define KVLI_LOCAL_MESSAGE_H
 
+#include "shared/word.h"
 #include "wire/wire.h"
 
 #define LOCAL_MAGIC   0x314c564bu /* "KVL1" */
@@ -42,8 +43,9 @@ int kvli_message_send(int sock, const struct message *m, const int *fd, int n_fd
  */
 int kvli_message_recv(int sock, struct message *m, int fd[MESSAGE_FDS]);
 
-/* The same, waiting for the socket until the deadline: KVL_ERR_TIMED_OUT. */
-int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t deadline_ns);
+/* The same, waiting until the deadline (KVL_ERR_TIMED_OUT) or until the agent closes (KVL_ERR_CLOSED). */
+int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t deadline_ns,
+		      const struct word32 *closing);
 
 void kvli_message_close_fds(int fd[MESSAGE_FDS]);
 
