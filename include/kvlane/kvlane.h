@@ -304,7 +304,8 @@ KVL_API KVL_CHECK int kvl_peer_info(kvl_agent_t agent, kvl_peer_t peer, struct k
 
 /*
  * Where [addr, addr + len) of the peer is mapped in this process: for measuring against a plain copy, or for
- * looking at data in place. Valid until the peer or the region goes. KVL_ERR_UNSUPPORTED when not mapped.
+ * looking at data in place. Valid until kvl_peer_close, or a kvl_peer_update that retracts the region; after the
+ * peer's death it still can be read. KVL_ERR_UNSUPPORTED when not mapped.
  */
 KVL_API KVL_CHECK int kvl_peer_map(kvl_agent_t agent, kvl_peer_t peer, uint64_t addr, uint64_t len, void **out);
 
@@ -426,7 +427,8 @@ struct kvl_post {
  * The end of a WRITE means that its bytes are placed in the peer's memory and visible to it; of a READ, in
  * local memory. Requests of one lane end in the order of their posts; there is no order across lanes, nor
  * between entries of one request. Never blocks. A small request on an idle lane is executed by the call itself.
- * KVL_ERR_AGAIN: the lane's queue is full. KVL_ERR_BUSY: still pending. KVL_ERR_STALE: peer or a region gone.
+ * KVL_ERR_AGAIN: the lane's queue is full. KVL_ERR_BUSY: still pending. KVL_ERR_STALE: the peer was closed, or a
+ * region is gone. KVL_ERR_PEER_LOST: the peer died or closed.
  */
 KVL_API KVL_CHECK int kvl_xfer_post(kvl_agent_t agent, kvl_xfer_t xfer, const struct kvl_post *post);
 
@@ -436,7 +438,10 @@ KVL_API KVL_CHECK int kvl_xfer_post(kvl_agent_t agent, kvl_xfer_t xfer, const st
  */
 KVL_API KVL_CHECK int kvl_xfer_poll(kvl_agent_t agent, kvl_xfer_t xfer);
 
-/* Like poll, but drives progress and blocks up to timeout_ns for the end; KVL_PENDING when that passes first. */
+/*
+ * Like poll, but drives progress and blocks up to timeout_ns for the end; KVL_PENDING when that passes first,
+ * KVL_ERR_CLOSED when the agent is closed meanwhile.
+ */
 KVL_API KVL_CHECK int kvl_xfer_wait(kvl_agent_t agent, kvl_xfer_t xfer, uint64_t timeout_ns);
 
 /*
