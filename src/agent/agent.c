@@ -110,7 +110,18 @@ static void agent_init_tables(struct kvli_agent *agent)
 	kvli_region_set_init(&agent->regions);
 	kvli_table_init(&agent->region_table, KVLI_REGION, c->max_regions, "max_regions");
 	kvli_table_init(&agent->peer_table, KVLI_PEER, c->max_peers, "max_peers");
-	kvli_table_init(&agent->list_table, KVLI_LIST, 1u << 24, "lists");
+	kvli_table_init(&agent->list_table, KVLI_LIST, 1u << KVLI_HANDLE_INDEX_BITS, "lists");
+}
+
+static void agent_name_tables(struct kvli_agent *agent)
+{
+	uint64_t first;
+
+	memcpy(&first, agent->self.incarnation, sizeof(first)); /* random */
+	first = (first & KVLI_HANDLE_LIFE_MASK) >> 1;
+	kvli_table_name(&agent->region_table, agent->index, first);
+	kvli_table_name(&agent->peer_table, agent->index, first);
+	kvli_table_name(&agent->list_table, agent->index, first);
 }
 
 static void agent_fini_tables(struct kvli_agent *agent)
@@ -132,6 +143,7 @@ static int agent_start(struct kvli_agent *agent)
 
 	if (rc)
 		return rc;
+	agent_name_tables(agent);
 	rc = kvli_events_open(&agent->events, agent->config.notif_queue_bytes);
 	if (rc)
 		goto free_registry;
@@ -292,7 +304,7 @@ int kvl_agent_close(kvl_agent_t handle, uint64_t timeout_ns)
 	int rc, late;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	word32_store_release_sys(&agent->closing, 1); /* a flag */
 	kvli_events_shut(&agent->events);
 	late = agent_wait_calls(agent, deadline); /* before the peers go: a connect may still add one */

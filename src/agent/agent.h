@@ -25,6 +25,7 @@ struct kvli_agent_slot;
 
 struct kvli_agent {
 	kvl_agent_t handle;
+	uint32_t index; /* in the registry; part of every handle */
 	struct kvli_agent_slot *registry; /* where calls of other threads are counted */
 	struct kvli_identity self;
 	struct kvl_config config; /* resolved; strings owned */
@@ -78,6 +79,8 @@ struct kvli_peer {
 /* The agent, not to be closed before kvli_agent_leave(); NULL with KVL_ERR_STALE or KVL_ERR_INVALID recorded. */
 struct kvli_agent *kvli_agent_enter(kvl_agent_t handle);
 void kvli_agent_leave(struct kvli_agent *agent);
+/* What a call returns when enter gave NULL. */
+int kvli_agent_refused(kvl_agent_t handle);
 /* Leaves and passes a result on. */
 int kvli_agent_return(struct kvli_agent *agent, int rc);
 
@@ -113,10 +116,13 @@ void kvli_deadline_close(struct kvli_agent *agent);
 /* Something is pending: make sure the timer runs. */
 void kvli_deadline_arm(struct kvli_agent *agent);
 
+/* The request of a handle and its record's value; NULL with the error recorded. */
+struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record);
+
 /*
- * The lane of a pending request, its peer held; NULL when record is not PENDING any more or is of another
- * life. *tag gets the post's tag.
+ * The lane of a request that was seen in its record, its peer held; NULL when it is not pending any more. *tag
+ * gets the present post's tag.
  */
-struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t life, uint64_t *tag);
+struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, uint64_t *tag);
 
 #endif

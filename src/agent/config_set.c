@@ -112,8 +112,7 @@ int kvl_config_set(struct kvl_config *config, const char *name, const char *valu
 	return staged_end(&staged, staged_set(&staged, option, value), config);
 }
 
-/* --------------------------------------------------------------------------------------------------- files
- */
+/* -------------------------------------------------------------------------------------------------- files */
 
 /* Adds where it happened to the detail of a failure. */
 static int fail_where(int code, const char *where)
@@ -254,8 +253,7 @@ int kvl_config_load(struct kvl_config *config, const char *path)
 	return staged_end(&staged, file_stage(&staged, path), config);
 }
 
-/* --------------------------------------------------------------------------------------------- environment
- */
+/* -------------------------------------------------------------------------------------------- environment */
 
 /* variable: what follows KVLANE_, NAME=VALUE. */
 static int variable_stage(struct staged *staged, const char *variable)

@@ -25,7 +25,7 @@ static void timer_set(const struct kvli_agent *agent, long ns)
 static void deadline_pass(struct kvli_agent *agent, uint32_t index, uint64_t record)
 {
 	uint64_t tag;
-	struct kvli_lane *lane = kvli_pending_lane(agent, index, record_life(record), &tag);
+	struct kvli_lane *lane = kvli_pending_lane(agent, index, record, &tag);
 
 	if (lane == NULL)
 		return;

@@ -12,7 +12,7 @@ int kvl_agent_limits(kvl_agent_t handle, struct kvl_limits *out)
 	const struct kvl_config *c;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	c = &agent->config;
 	limits.notif_max_bytes = c->notif_max_bytes;
 	limits.notif_queue_bytes = c->notif_queue_bytes;

@@ -55,7 +55,7 @@ int kvl_list_create(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (out == NULL || (n && desc == NULL))
 		return list_refuse_args(agent);
 	rc = list_owner(agent, peer_handle, &peer, &set);
@@ -75,7 +75,7 @@ int kvl_list_create_runs(kvl_agent_t handle, kvl_peer_t peer_handle, const struc
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (out == NULL || (n && run == NULL))
 		return list_refuse_args(agent);
 	rc = list_owner(agent, peer_handle, &peer, &set);
@@ -95,7 +95,7 @@ int kvl_list_create_blocks(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t 
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (out == NULL || (n && index == NULL))
 		return list_refuse_args(agent);
 	rc = list_owner(agent, peer_handle, &peer, &set);
@@ -110,14 +110,19 @@ static void list_hold(void *list)
 	kvli_list_hold(list);
 }
 
+static int list_handle_refused(kvl_list_t handle)
+{
+	return kvli_handle_is(handle, KVLI_LIST) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+}
+
 int64_t kvl_list_entries(kvl_agent_t handle, kvl_list_t list_handle)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 	struct kvli_list *list;
-	int64_t n = KVL_ERR_STALE;
+	int64_t n = list_handle_refused(list_handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	list = kvli_table_get(&agent->list_table, list_handle, KVL_NO_ENTRY, list_hold);
 	if (list) {
 		n = (int64_t)list->n;
@@ -133,10 +138,10 @@ int kvl_list_destroy(kvl_agent_t handle, kvl_list_t list_handle)
 	struct kvli_list *list;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	list = kvli_table_remove(&agent->list_table, list_handle);
 	if (list == NULL)
-		return kvli_agent_return(agent, kvli_handle_is(list_handle, KVLI_LIST) ? KVL_ERR_STALE : KVL_ERR_INVALID);
+		return kvli_agent_return(agent, list_handle_refused(list_handle));
 	kvli_list_drop(list);
 	return kvli_agent_return(agent, 0);
 }

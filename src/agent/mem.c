@@ -119,7 +119,7 @@ static int mem_repeat(struct kvli_region *r, const struct kvl_mem *m, size_t i, 
 		return kvli_fail(KVL_ERR_BUSY, i, 0, "withdrawn regions are gone first",
 				 "region %zu is being deregistered and a peer is still inside it", i);
 	r->counted++;
-	*out = kvli_handle_make(KVLI_REGION, r->at.generation, r->at.slot);
+	*out = r->handle;
 	return 0;
 }
 
@@ -135,10 +135,8 @@ static void region_free_memory(struct kvli_region *r)
 
 void kvli_region_forget(struct kvli_agent *agent, struct kvli_region *r)
 {
-	uint64_t handle = kvli_handle_make(KVLI_REGION, r->at.generation, r->at.slot);
-
 	pthread_mutex_lock(&agent->regions.lock);
-	kvli_table_remove(&agent->region_table, handle);
+	kvli_table_remove(&agent->region_table, r->handle);
 	region_free_memory(r);
 	kvli_region_set_remove(&agent->regions, r);
 	pthread_mutex_unlock(&agent->regions.lock);
@@ -179,6 +177,7 @@ static int region_add(struct kvli_agent *agent, struct kvli_region *r, kvl_mr_t 
 
 	if (rc)
 		return rc;
+	r->handle = *out;
 	r->at.slot = kvli_handle_index(*out);
 	r->at.generation = kvli_handle_life(*out);
 	if (r->at.rights & KVL_REMOTE_ALL)
@@ -245,7 +244,7 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 	int rc = 0;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (n && (mem == NULL || out == NULL))
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mem, out", "mem or out is NULL"));
 	done = calloc(n ? n : 1, sizeof(*done)); /* out is written only on success */
@@ -295,7 +294,7 @@ int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (addr == NULL || out == NULL || len == 0 || len > INT64_MAX)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "length >= 1",
 							  "can not allocate %" PRIu64 " bytes", len));
@@ -320,7 +319,8 @@ int kvli_agent_region_may_touch(void *arg, uint32_t slot, uint64_t generation, u
 				uint32_t right)
 {
 	struct kvli_agent *agent = arg;
-	struct kvli_region *r = kvli_table_peek(&agent->region_table, kvli_handle_make(KVLI_REGION, generation, slot));
+	struct kvli_region *r = kvli_table_peek(
+		&agent->region_table, kvli_handle_make(KVLI_REGION, agent->index, generation, slot));
 
 	return r && !kvli_region_closed(r) && (r->at.rights & right) && len && addr >= r->at.base &&
 	       len <= r->at.len && addr - r->at.base <= r->at.len - len;

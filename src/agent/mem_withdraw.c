@@ -98,7 +98,7 @@ int kvl_mem_deregister(kvl_agent_t handle, const kvl_mr_t *mr, size_t n)
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (n && mr == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mr", "mr is NULL"));
 	pthread_mutex_lock(&agent->memory_lock);

@@ -62,8 +62,7 @@ int kvl_option_info(size_t index, struct kvl_option_info *out)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------ refusals
- */
+/* ----------------------------------------------------------------------------------------------- refusals */
 
 /* A refused value may hold anything: what could upset a terminal or a log line is replaced. */
 static const char *value_show(const char *text, char *out, size_t room)
@@ -185,8 +184,7 @@ int kvli_option_unknown(const char *name)
 			 "unknown option \"%s\"; did you mean \"%s\"?", shown, nearest);
 }
 
-/* ------------------------------------------------------------------------------------------------- parsing
- */
+/* ------------------------------------------------------------------------------------------------ parsing */
 
 /* Digits only: strtoull() would take spaces, signs and wrap-arounds. Returns the end, NULL when there is no
  * number. */
@@ -314,8 +312,7 @@ int kvli_option_parse(const struct kvli_option *option, const char *text, struct
 	return 0;
 }
 
-/* ---------------------------------------------------------------------------------------------- the struct
- */
+/* --------------------------------------------------------------------------------------------- the struct */
 
 static uint64_t words_count(const char *words)
 {

@@ -179,7 +179,7 @@ int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint6
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (metadata == NULL || out == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "metadata, out",
 							  "metadata or out is NULL"));
@@ -214,7 +214,7 @@ int kvl_peer_update(kvl_agent_t handle, kvl_peer_t peer_handle, const void *meta
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	rc = metadata ? kvli_md_decode(metadata, len, &md) :
 			kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "metadata", "metadata is NULL");
 	if (rc)
@@ -239,7 +239,7 @@ int kvl_peer_close(kvl_agent_t handle, kvl_peer_t peer_handle)
 	struct kvli_peer *peer;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	peer = kvli_table_remove(&agent->peer_table, peer_handle);
 	if (peer == NULL)
 		return kvli_agent_return(agent, peer_refuse(peer_handle));
@@ -264,7 +264,7 @@ int kvl_peer_info(kvl_agent_t handle, kvl_peer_t peer_handle, struct kvl_peer_in
 	struct kvli_peer *peer;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
 		return kvli_agent_return(agent, peer_refuse(peer_handle));
@@ -288,7 +288,7 @@ int kvl_peer_map(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t addr, uint
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
 		return kvli_agent_return(agent, peer_refuse(peer_handle));

@@ -9,14 +9,14 @@
 /* Longest list that a post executes itself when its lane is idle. */
 #define EAGER_SEGMENTS 256
 
-/* The request and its record's value; NULL with the error recorded. Its life is the handle's. */
-static struct kvli_request *request_of(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record)
+struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record)
 {
 	uint32_t i = kvli_handle_index(xfer);
 
-	if (kvli_handle_is(xfer, KVLI_XFER) && i < word32_load_acquire_sys(&agent->requests.high)) { /* E10 */
+	if (i < word32_load_acquire_sys(&agent->requests.high)) { /* E10 */
 		*record = record_observe(agent->requests.slot[i].record);
-		if (record_life(*record) == kvli_handle_life(xfer) && record_state(*record) != RECORD_FREE)
+		if (record_state(*record) != RECORD_FREE &&
+		    kvli_handle_make(KVLI_XFER, agent->index, record_life(*record), i) == xfer)
 			return &agent->requests.slot[i];
 	}
 	kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
@@ -142,7 +142,7 @@ static void record_restore(struct kvli_agent *agent, struct kvli_request *r, uin
 int kvli_post(struct kvli_agent *agent, kvl_xfer_t xfer, const struct kvl_post *post)
 {
 	uint64_t old, posting;
-	struct kvli_request *r = request_of(agent, xfer, &old);
+	struct kvli_request *r = kvli_agent_request(agent, xfer, &old);
 	struct post_notif notif;
 	struct kvl_post p;
 	int rc;
@@ -171,7 +171,7 @@ int kvl_xfer_post(kvl_agent_t handle, kvl_xfer_t xfer, const struct kvl_post *po
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	return kvli_agent_return(agent, kvli_post(agent, xfer, post));
 }
 
@@ -201,7 +201,7 @@ void kvli_agent_ended(void *arg, uint32_t index, int status)
 int kvli_release(struct kvli_agent *agent, kvl_xfer_t xfer)
 {
 	uint64_t old;
-	struct kvli_request *r = request_of(agent, xfer, &old);
+	struct kvli_request *r = kvli_agent_request(agent, xfer, &old);
 
 	if (r == NULL)
 		return xfer_refuse(xfer);
@@ -218,11 +218,11 @@ int kvl_xfer_release(kvl_agent_t handle, kvl_xfer_t xfer)
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	return kvli_agent_return(agent, kvli_release(agent, xfer));
 }
 
-struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t life, uint64_t *tag)
+struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, uint64_t *tag)
 {
 	struct kvli_request *r = &agent->requests.slot[index];
 	struct kvli_lane *lane = NULL;
@@ -230,7 +230,7 @@ struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, ui
 
 	pthread_mutex_lock(&agent->events.lock);
 	record = record_observe(r->record);
-	if (record_state(record) == RECORD_PENDING && record_life(record) == life) {
+	if (record_state(record) == RECORD_PENDING && record_life(record) == record_life(seen)) {
 		lane = r->lane;
 		*tag = record_tag(record);
 		kvli_peer_hold(r->peer);
@@ -247,14 +247,14 @@ int kvl_xfer_cancel(kvl_agent_t handle, kvl_xfer_t xfer)
 	struct kvli_lane *lane;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
-	r = request_of(agent, xfer, &record);
+		return kvli_agent_refused(handle);
+	r = kvli_agent_request(agent, xfer, &record);
 	if (r == NULL)
 		return kvli_agent_return(agent, xfer_refuse(xfer));
 	if (record_state(record) == RECORD_PREPARED)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_NOT_POSTED, KVL_NO_ENTRY, 0, "posted",
 							  "the request has not been posted"));
-	lane = kvli_pending_lane(agent, r->index, kvli_handle_life(xfer), &tag);
+	lane = kvli_pending_lane(agent, r->index, record, &tag);
 	if (lane) {
 		kvli_job_stop(&r->job, tag, KVL_ERR_CANCELED);
 		kvli_lane_sweep(lane);

@@ -116,7 +116,7 @@ int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const s
 	kvli_peer_hold(p->peer);
 	r->peer = p->peer;
 	word64_store_release_sys(r->record, record_make(life, 0, RECORD_PREPARED, 0)); /* E5 */
-	*out = kvli_handle_make(KVLI_XFER, life, r->index);
+	*out = kvli_handle_make(KVLI_XFER, agent->index, life, r->index);
 	return 0;
 }
 
@@ -188,7 +188,7 @@ static int prepare_call(kvl_agent_t handle, struct kvli_prepare *p, kvl_list_t l
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (out == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	p->local = list_get(agent, local);

@@ -30,6 +30,19 @@ static uint32_t metadata_regions(struct kvli_agent *agent, struct kvli_md_region
 	return n;
 }
 
+/* A room that is too short is left as it is. */
+static int metadata_write(const struct kvli_md *md, void *buf, size_t *len)
+{
+	size_t need = 0;
+	int rc = kvli_md_encode(md, NULL, &need);
+
+	if (rc == KVL_ERR_LIMIT && need <= *len)
+		return kvli_md_encode(md, buf, len);
+	if (rc == KVL_ERR_LIMIT)
+		*len = need;
+	return rc;
+}
+
 static int metadata_encode(struct kvli_agent *agent, void *buf, size_t *len)
 {
 	struct kvli_md md;
@@ -50,7 +63,7 @@ static int metadata_encode(struct kvli_agent *agent, void *buf, size_t *len)
 	pthread_mutex_unlock(&agent->memory_lock);
 	if (md.region == NULL)
 		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for the metadata");
-	rc = kvli_md_encode(&md, buf, len);
+	rc = metadata_write(&md, buf, len);
 	free(md.region);
 	return rc;
 }
@@ -60,7 +73,7 @@ int kvl_agent_metadata(kvl_agent_t handle, void *buf, size_t *len)
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (len == NULL || (buf == NULL && *len))
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "buf, len", "buf or len is NULL"));
 	return kvli_agent_return(agent, metadata_encode(agent, buf, len));
@@ -124,7 +137,7 @@ int kvl_publish(kvl_agent_t handle, const char *dir)
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (dir == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "dir", "dir is NULL"));
 	pthread_mutex_lock(&agent->publish_lock);

@@ -49,6 +49,11 @@ struct kvli_agent *kvli_agent_enter(kvl_agent_t handle)
 	return NULL;
 }
 
+int kvli_agent_refused(kvl_agent_t handle)
+{
+	return kvli_handle_is(handle, KVLI_AGENT) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+}
+
 void kvli_agent_leave(struct kvli_agent *agent)
 {
 	word32_add_seq_sys(&agent->registry->users, UINT32_MAX); /* E11 */
@@ -102,7 +107,8 @@ int kvli_registry_claim(struct kvli_agent *agent, uint32_t max_requests, struct 
 		slot->taken = 1;
 		slot->agent = agent;
 		agent->registry = slot;
-		agent->handle = kvli_handle_make(KVLI_AGENT, ++slot->life, (uint32_t)(slot - registry));
+		agent->index = (uint32_t)(slot - registry);
+		agent->handle = kvli_handle_make(KVLI_AGENT, agent->index, ++slot->life, agent->index);
 	}
 	pthread_mutex_unlock(&registry_lock);
 	return rc;
@@ -118,7 +124,7 @@ struct kvli_agent *kvli_registry_end(kvl_agent_t handle)
 	struct kvli_agent_slot *slot = registry_slot(handle);
 
 	if (slot && word64_cas_seq_sys(&slot->open, handle, 0)) /* E11 */
-		return slot->agent;
+		return slot->agent; /* no other caller can have ended it, so it is there until we free it */
 	kvli_handle_refuse(handle, KVLI_AGENT, KVL_NO_ENTRY);
 	return NULL;
 }

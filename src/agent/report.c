@@ -5,19 +5,6 @@
 #include "agent/agent.h"
 #include "base/sized.h"
 
-/* Under events->lock: the request of a handle whose slot can not be released meanwhile, or NULL. */
-static struct kvli_request *report_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record)
-{
-	uint32_t i = kvli_handle_index(xfer);
-
-	if (!kvli_handle_is(xfer, KVLI_XFER) || i >= word32_load_acquire_sys(&agent->requests.high)) /* E10 */
-		return NULL;
-	*record = record_observe(agent->requests.slot[i].record);
-	if (record_life(*record) != kvli_handle_life(xfer) || record_state(*record) == RECORD_FREE)
-		return NULL;
-	return &agent->requests.slot[i];
-}
-
 static int report_status(uint64_t record)
 {
 	switch (record_state(record)) {
@@ -81,14 +68,14 @@ int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
 	uint64_t record;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	pthread_mutex_lock(&agent->events.lock);
-	r = report_request(agent, xfer, &record);
+	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r)
 		report_fill(r, record, &report);
 	pthread_mutex_unlock(&agent->events.lock);
 	if (r == NULL)
-		return kvli_agent_return(agent, kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY));
+		return kvli_agent_return(agent, kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID);
 	return kvli_agent_return(agent, kvli_sized_copy(out, &report, sizeof(report)));
 }
 
@@ -100,14 +87,14 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	int rc = 0;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (stamp != KVL_STAMP_START && stamp != KVL_STAMP_END)
 		return kvli_agent_return(agent,
 					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "stamp", "unknown stamp %d", (int)stamp));
 	pthread_mutex_lock(&agent->events.lock);
-	r = report_request(agent, xfer, &record);
+	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r == NULL)
-		rc = kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
+		rc = kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
 	else if (stamp == KVL_STAMP_START)
 		r->start_ns = at;
 	else if (record_state(record) == RECORD_ENDED)

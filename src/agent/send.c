@@ -95,7 +95,7 @@ int kvl_notify(kvl_agent_t handle, kvl_peer_t peer_handle, const void *data, uin
 	int rc;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	rc = kvli_sized_read(&o, sizeof(o), opts, "opts");
 	if (rc)
 		return kvli_agent_return(agent, rc);
@@ -118,7 +118,7 @@ int kvl_notif_next(kvl_agent_t handle, struct kvl_notif **out)
 	int resume;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (out == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	notif = kvli_events_take_notif(&agent->events, &resume);

@@ -30,6 +30,12 @@ void kvli_table_init(struct kvli_table *t, enum kvli_kind kind, uint32_t max, co
 	t->free_first = t->free_last = NO_SLOT;
 }
 
+void kvli_table_name(struct kvli_table *t, uint32_t agent, uint64_t first_life)
+{
+	t->agent = agent;
+	t->first_life = first_life;
+}
+
 void kvli_table_fini(struct kvli_table *t)
 {
 	free(t->slot);
@@ -47,6 +53,8 @@ static int table_grow(struct kvli_table *t)
 	if (grown == NULL)
 		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %u slots", room);
 	memset(grown + t->room, 0, (room - t->room) * sizeof(*grown));
+	for (uint32_t i = t->room; i < room; i++)
+		grown[i].life = t->first_life;
 	t->slot = grown;
 	t->room = room;
 	return 0;
@@ -90,7 +98,8 @@ int kvli_table_add(struct kvli_table *t, void *object, uint64_t *handle)
 	if (rc == 0) {
 		t->slot[i].object = object;
 		t->slot[i].life++;
-		*handle = kvli_handle_make(t->kind, t->slot[i].life, i);
+		t->slot[i].handle = kvli_handle_make(t->kind, t->agent, t->slot[i].life, i);
+		*handle = t->slot[i].handle;
 	}
 	pthread_mutex_unlock(&t->lock);
 	return rc;
@@ -101,10 +110,7 @@ static struct kvli_table_slot *table_find(struct kvli_table *t, uint64_t handle)
 {
 	uint32_t i = kvli_handle_index(handle);
 
-	if (!kvli_handle_is(handle, t->kind) || i >= t->used || t->slot[i].object == NULL ||
-	    (t->slot[i].life & RECORD_LIFE_MASK) != kvli_handle_life(handle))
-		return NULL;
-	return &t->slot[i];
+	return i < t->used && t->slot[i].object && t->slot[i].handle == handle ? &t->slot[i] : NULL;
 }
 
 void *kvli_table_get(struct kvli_table *t, uint64_t handle, size_t entry, void (*hold)(void *))
@@ -147,7 +153,6 @@ void *kvli_table_remove(struct kvli_table *t, uint64_t handle)
 
 		object = slot->object;
 		slot->object = NULL;
-		slot->life++;
 		slot->next_free = NO_SLOT;
 		if (t->free_last == NO_SLOT)
 			t->free_first = i;
@@ -168,7 +173,7 @@ void *kvli_table_at(struct kvli_table *t, uint32_t i, void (*hold)(void *), uint
 	pthread_mutex_lock(&t->lock);
 	if (i < t->used && t->slot[i].object) {
 		object = t->slot[i].object;
-		*handle = kvli_handle_make(t->kind, t->slot[i].life, i);
+		*handle = t->slot[i].handle;
 		if (hold)
 			hold(object);
 	}

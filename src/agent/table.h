@@ -9,13 +9,15 @@
 
 struct kvli_table_slot {
 	void *object; /* NULL: free */
-	uint64_t life;
+	uint64_t life, handle;
 	uint32_t next_free;
 };
 
 struct kvli_table {
 	pthread_mutex_t lock;
 	enum kvli_kind kind;
+	uint32_t agent; /* its slot in the registry */
+	uint64_t first_life;
 	const char *limit_name; /* option that bounds it, for the refusal */
 	uint32_t max, room, used;
 	uint32_t free_first, free_last; /* FIFO: lives of one slot are far apart */
@@ -23,6 +25,8 @@ struct kvli_table {
 };
 
 void kvli_table_init(struct kvli_table *t, enum kvli_kind kind, uint32_t max, const char *limit_name);
+/* Before the first add. */
+void kvli_table_name(struct kvli_table *t, uint32_t agent, uint64_t first_life);
 void kvli_table_fini(struct kvli_table *t);
 
 /* KVL_ERR_LIMIT names limit_name. */

@@ -13,7 +13,8 @@ int kvl_xfer_poll(kvl_agent_t agent, kvl_xfer_t xfer)
 	const struct word64 *word = kvli_registry_record(agent, xfer);
 	uint64_t record = word ? record_observe(word) : 0;
 
-	if (word == NULL || !kvli_handle_is(xfer, KVLI_XFER) || record_life(record) != kvli_handle_life(xfer))
+	if (word == NULL || kvli_handle_make(KVLI_XFER, kvli_handle_index(agent), record_life(record),
+					     kvli_handle_index(xfer)) != xfer)
 		return kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
 	switch (record_state(record)) {
 	case RECORD_ENDED:
@@ -80,7 +81,7 @@ static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct w
 		kvli_engine_progress(&agent->engine);
 		return;
 	}
-	lane = kvli_pending_lane(agent, kvli_handle_index(xfer), kvli_handle_life(xfer), &tag);
+	lane = kvli_pending_lane(agent, kvli_handle_index(xfer), w->pending, &tag);
 	if (lane == NULL)
 		return;
 	kvli_lane_run_until(lane, w->record, w->pending, deadline);
@@ -116,7 +117,7 @@ int kvl_xfer_wait(kvl_agent_t handle, kvl_xfer_t xfer, uint64_t timeout_ns)
 		return rc;
 	agent = kvli_agent_enter(handle);
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	deadline = wait_deadline(timeout_ns);
 	w.record = kvli_registry_record(handle, xfer);
 	for (;;) {
@@ -168,7 +169,7 @@ static int take_ends(struct kvli_agent *agent, struct kvl_end *out, size_t max)
 	size_t n = kvli_events_take_ends(&agent->events, ended, max < ENDS_AT_ONCE ? max : ENDS_AT_ONCE);
 
 	for (size_t i = 0; i < n; i++) {
-		out[i].xfer = kvli_handle_make(KVLI_XFER, record_life(ended[i].record), ended[i].index);
+		out[i].xfer = kvli_handle_make(KVLI_XFER, agent->index, record_life(ended[i].record), ended[i].index);
 		out[i].status = record_error(ended[i].record);
 		out[i].user = ended[i].user;
 	}
@@ -182,7 +183,7 @@ int kvl_poll_many(kvl_agent_t handle, struct kvl_end *out, size_t max, uint64_t 
 	size_t n = 0;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	if (max && out == NULL)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	if (max > INT32_MAX)
@@ -215,7 +216,7 @@ int kvl_agent_wait(kvl_agent_t handle, uint64_t timeout_ns)
 	int any;
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	while (!(any = events_ready(agent)) && wait_more(agent, kvli_events_any, deadline))
 		;
 	return kvli_agent_return(agent, any);
@@ -226,7 +227,7 @@ int kvl_progress(kvl_agent_t handle)
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	return kvli_agent_return(agent, kvli_engine_progress(&agent->engine));
 }
 
@@ -235,6 +236,6 @@ int kvl_agent_fd(kvl_agent_t handle)
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 
 	if (agent == NULL)
-		return KVL_ERR_STALE;
+		return kvli_agent_refused(handle);
 	return kvli_agent_return(agent, kvli_events_fd(&agent->events));
 }

@@ -16,7 +16,8 @@ struct lane_core {
 	uint32_t inflight;    /* chunks handed to the wire and not completed */
 	uint32_t window;      /* bound of inflight */
 	uint32_t mask;        /* queue depth - 1 */
-	uint32_t flush_until; /* while flushing: tickets before this one end FLUSHED */
+	uint32_t flush_after; /* while flushing: tickets after this one, which failed, ... */
+	uint32_t flush_until; /* ... and before this one end FLUSHED */
 	uint32_t flushing;
 	uint32_t epoch; /* failures survived */
 	uint32_t *slot; /* ticket & mask -> request index */

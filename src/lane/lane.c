@@ -344,6 +344,8 @@ static void lane_stop_all(struct kvli_lane *lane, int error)
 		struct lane_request *r = lane_hook_request(core, core->slot[t & core->mask]);
 
 		lane_stop(r, r->tag, error);
+		if (r->outstanding && r->error == 0)
+			r->error = error; /* what the fence will say of its chunks comes second */
 	}
 }
 

@@ -98,6 +98,7 @@ KVLI_FN void lane_fail(struct lane_core *l, struct lane_request *r, int error)
 	if (error != KVL_ERR_WIRE || l->flushing)
 		return;
 	l->flushing = 1;
+	l->flush_after = r->ticket;
 	l->flush_until = word32_load_acquire_sys(&l->tail); /* E3 */
 }
 
@@ -132,7 +133,9 @@ KVLI_FN int lane_stop_reason(const struct lane_core *l, const struct lane_reques
 
 	if (r->error || asked)
 		return r->error ? r->error : asked;
-	return l->flushing && seq_before(r->ticket, l->flush_until) ? KVL_ERR_FLUSHED : 0;
+	if (!l->flushing || !seq_before(l->flush_after, r->ticket) || !seq_before(r->ticket, l->flush_until))
+		return 0;
+	return KVL_ERR_FLUSHED;
 }
 
 /* Issues at most one chunk of the oldest request that has any left. */

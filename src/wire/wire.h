@@ -56,7 +56,8 @@ struct kvli_cursor {
 
 struct kvli_completion {
 	uint64_t cookie;
-	int status;   /* 0 or a negative kvl_error */
+	int status;   /* 0 or a negative kvl_error. After KVL_ERR_WIRE the lane is in error: what was issued behind
+		       * moves nothing and completes with KVL_ERR_FLUSHED, until reopen() */
 	int provider; /* the wire's own code */
 };
 

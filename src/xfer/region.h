@@ -21,6 +21,7 @@ struct kvli_region {
 	struct kvli_remote at; /* base, len, rights, ...; the wire's view when it is a peer's */
 	struct word32 use;     /* pending requests that name it, or KVLI_USE_CLOSED */
 	struct word32 pins;    /* references to this struct: its set and the lists that name it */
+	uint64_t handle;       /* of a local one */
 	uint32_t counted;      /* registrations of the same range; under the agent's memory lock, as the next two */
 	uint32_t naming;       /* mentions in the deregistration that is going on */
 	int closing;           /* closed by it */

@@ -153,19 +153,30 @@ static int64_t vector_move(struct kvli_wire_lane *lane, enum kvl_op op, struct k
 	moved = op == KVL_WRITE ?
 			process_vm_writev(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0) :
 			process_vm_readv(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0);
+	if (moved == 0)
+		errno = EFAULT;
 	if (moved <= 0)
 		return KVL_ERR_WIRE;
 	cursor_skip(c, (uint64_t)moved);
 	return moved;
 }
 
-/* A kernel that refuses the call now, though it did not at connect: the slot path takes over. */
-static int copy_refused(struct kvli_wire_lane *lane, int error)
+/*
+ * What the kernel's no means. 0: the slot path takes over, as the kernel refuses now what it allowed at connect.
+ * KVL_ERR_AGAIN: the process is gone, and the control thread is about to end the lane with everything on it.
+ */
+static int vector_refused(struct kvli_wire_lane *lane, int error, int *provider)
 {
-	if (error != EPERM && error != ENOSYS)
+	if (error == ESRCH) {
+		kvli_conn_break(lane->conn);
+		return KVL_ERR_AGAIN;
+	}
+	if ((error == EPERM || error == ENOSYS) && (lane->conn->wire->paths & PATH_SLOT)) {
+		word32_store_release_sys(&lane->conn->copy_works, 0); /* a flag */
 		return 0;
-	word32_store_release_sys(&lane->conn->copy_works, 0); /* a flag */
-	return (lane->conn->wire->paths & PATH_SLOT) != 0;
+	}
+	*provider = error;
+	return KVL_ERR_WIRE;
 }
 
 static int64_t vector_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max,
@@ -188,13 +199,7 @@ static int64_t vector_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct 
 		kvli_lane_done(lane, cookie, 0, 0);
 		return (int64_t)bytes;
 	}
-	if (rc == KVL_ERR_WIRE && error == ESRCH)
-		return KVL_ERR_PEER_LOST;
-	if (rc == KVL_ERR_WIRE && !copy_refused(lane, error))
-		*provider = error;
-	else if (rc == KVL_ERR_WIRE)
-		return 0;
-	return rc;
+	return rc == KVL_ERR_WIRE ? vector_refused(lane, error, provider) : rc;
 }
 
 int64_t kvli_copy_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,

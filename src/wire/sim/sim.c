@@ -34,6 +34,7 @@ static int sim_open(const struct kvli_wire_host *host, const struct kvl_config *
 	wire->options = options;
 	wire->lanes = config->lanes;
 	wire->window = config->window;
+	pthread_mutex_init(&wire->turn, NULL);
 	pthread_mutex_init(&wire->serve, NULL);
 	kvli_sim_queue_init(&wire->queue);
 	rc = kvli_sim_enter(wire);
@@ -45,6 +46,7 @@ static int sim_open(const struct kvli_wire_host *host, const struct kvl_config *
 free_wire:
 	kvli_sim_queue_fini(&wire->queue);
 	pthread_mutex_destroy(&wire->serve);
+	pthread_mutex_destroy(&wire->turn);
 	free(wire);
 	return rc;
 }

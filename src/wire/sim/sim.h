@@ -102,6 +102,7 @@ struct kvli_wire {
 	uint32_t upcalls;          /* registry: deliver() that run now */
 	uint64_t resumes;          /* registry: how often resume() was called */
 	int closed;                /* written under registry and serve, read under either */
+	pthread_mutex_t turn;      /* taken before serve and dropped at once, see kvli_sim_serve() */
 	pthread_mutex_t serve;
 	struct sim_region *region; /* serve */
 	uint32_t n_regions;        /* serve */
@@ -112,6 +113,12 @@ extern const struct kvli_wire_ops kvli_wire_sim;
 
 /* Any thread. KVL_ERR_OPTION names the key, the value and what is allowed. text may be NULL: all defaults. */
 int kvli_sim_options(const char *text, struct sim_options *out);
+
+/*
+ * Takes the serve lock behind one waiter at most per copy: a mutex alone is not fair, and a lane that copies
+ * over and over could keep revoke() out for long. Dropped by unlocking serve.
+ */
+void kvli_sim_serve(struct kvli_wire *wire);
 
 /* Bytes from here on may be touched by peers, or not any more once it has returned. */
 int kvli_sim_expose(struct kvli_wire *wire, uint32_t slot, uint64_t generation, const struct kvl_mem *mem);

@@ -5,6 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void kvli_sim_serve(struct kvli_wire *wire)
+{
+	pthread_mutex_lock(&wire->turn);
+	pthread_mutex_lock(&wire->serve);
+	pthread_mutex_unlock(&wire->turn);
+}
+
 /* Under serve. */
 static int regions_grow(struct kvli_wire *wire, uint32_t slot)
 {
@@ -28,7 +35,7 @@ int kvli_sim_expose(struct kvli_wire *wire, uint32_t slot, uint64_t generation, 
 {
 	int rc;
 
-	pthread_mutex_lock(&wire->serve);
+	kvli_sim_serve(wire);
 	rc = slot < wire->n_regions ? 0 : regions_grow(wire, slot);
 	if (rc == 0)
 		wire->region[slot] = (struct sim_region){
@@ -44,7 +51,7 @@ int kvli_sim_expose(struct kvli_wire *wire, uint32_t slot, uint64_t generation, 
 
 void kvli_sim_revoke(struct kvli_wire *wire, uint32_t slot)
 {
-	pthread_mutex_lock(&wire->serve);
+	kvli_sim_serve(wire);
 	if (slot < wire->n_regions)
 		wire->region[slot].exposed = 0;
 	pthread_mutex_unlock(&wire->serve);
@@ -64,7 +71,7 @@ int kvli_sim_exposed(struct kvli_wire *wire, const struct kvli_remote *remote)
 {
 	int found;
 
-	pthread_mutex_lock(&wire->serve);
+	kvli_sim_serve(wire);
 	found = region_find(wire, remote->slot, remote->generation) != NULL;
 	pthread_mutex_unlock(&wire->serve);
 	return found;
@@ -115,7 +122,7 @@ int kvli_sim_move(struct kvli_wire *target, const struct sim_chunk *chunk)
 {
 	int rc;
 
-	pthread_mutex_lock(&target->serve);
+	kvli_sim_serve(target);
 	rc = chunk_check(target, chunk);
 	if (rc == 0)
 		chunk_copy(chunk);

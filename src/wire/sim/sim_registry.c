@@ -111,7 +111,7 @@ void kvli_sim_leave(struct kvli_wire *wire)
 {
 	registry_lock();
 	wire_unlink(wire);
-	pthread_mutex_lock(&wire->serve);
+	kvli_sim_serve(wire);
 	wire->closed = 1;
 	pthread_mutex_unlock(&wire->serve);
 	for (struct kvli_conn *conn = wire->inbound; conn; conn = conn->next)
@@ -133,6 +133,7 @@ void kvli_sim_put(struct kvli_wire *wire)
 		return;
 	kvli_sim_queue_fini(&wire->queue);
 	pthread_mutex_destroy(&wire->serve);
+	pthread_mutex_destroy(&wire->turn);
 	free(wire->region);
 	free(wire);
 }
