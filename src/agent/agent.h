@@ -120,9 +120,9 @@ void kvli_deadline_arm(struct kvli_agent *agent);
 struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record);
 
 /*
- * The lane of a request that was seen in its record, its peer held; NULL when it is not pending any more. *tag
- * gets the present post's tag.
+ * The lane of a post that was seen in its record, its peer held; NULL when it is not pending any more. stop: 0, or
+ * the early end that is asked for it in the same step, so that no later post can be meant.
  */
-struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, uint64_t *tag);
+struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, int stop);
 
 #endif

@@ -24,13 +24,10 @@ static void timer_set(const struct kvli_agent *agent, long ns)
 
 static void deadline_pass(struct kvli_agent *agent, uint32_t index, uint64_t record)
 {
-	uint64_t tag;
-	struct kvli_lane *lane = kvli_pending_lane(agent, index, record, &tag);
+	struct kvli_lane *lane = kvli_pending_lane(agent, index, record, KVL_ERR_TIMED_OUT);
 
 	if (lane == NULL)
 		return;
-	if (tag == record_tag(record))
-		kvli_job_stop(&agent->requests.slot[index].job, tag, KVL_ERR_TIMED_OUT);
 	kvli_lane_sweep(lane);
 	kvli_peer_drop(lane->owner);
 }
@@ -73,8 +70,6 @@ static int deadline_tick(void *arg, uint32_t events)
 
 void kvli_deadline_arm(struct kvli_agent *agent)
 {
-	if (word32_load_seq_sys(&agent->ticking)) /* E13 */
-		return;
 	if (word32_exchange_seq_sys(&agent->ticking, 1) == 0) /* E13 */
 		timer_set(agent, TICK_NS);
 }

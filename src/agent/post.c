@@ -222,7 +222,7 @@ int kvl_xfer_release(kvl_agent_t handle, kvl_xfer_t xfer)
 	return kvli_agent_return(agent, kvli_release(agent, xfer));
 }
 
-struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, uint64_t *tag)
+struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, int stop)
 {
 	struct kvli_request *r = &agent->requests.slot[index];
 	struct kvli_lane *lane = NULL;
@@ -230,10 +230,11 @@ struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, ui
 
 	pthread_mutex_lock(&agent->events.lock);
 	record = record_observe(r->record);
-	if (record_state(record) == RECORD_PENDING && record_life(record) == record_life(seen)) {
+	if (record_state(record) == RECORD_PENDING && record_tag(record) == record_tag(seen)) {
 		lane = r->lane;
-		*tag = record_tag(record);
 		kvli_peer_hold(r->peer);
+		if (stop)
+			kvli_job_stop(&r->job, record_tag(record), stop);
 	}
 	pthread_mutex_unlock(&agent->events.lock);
 	return lane;
@@ -242,7 +243,7 @@ struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, ui
 int kvl_xfer_cancel(kvl_agent_t handle, kvl_xfer_t xfer)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
-	uint64_t record, tag;
+	uint64_t record;
 	struct kvli_request *r;
 	struct kvli_lane *lane;
 
@@ -254,9 +255,8 @@ int kvl_xfer_cancel(kvl_agent_t handle, kvl_xfer_t xfer)
 	if (record_state(record) == RECORD_PREPARED)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_NOT_POSTED, KVL_NO_ENTRY, 0, "posted",
 							  "the request has not been posted"));
-	lane = kvli_pending_lane(agent, r->index, record, &tag);
+	lane = kvli_pending_lane(agent, r->index, record, KVL_ERR_CANCELED);
 	if (lane) {
-		kvli_job_stop(&r->job, tag, KVL_ERR_CANCELED);
 		kvli_lane_sweep(lane);
 		kvli_peer_drop(lane->owner);
 	}

@@ -74,14 +74,13 @@ static int wait_spin(const struct wait_record *w, uint64_t deadline)
 /* Drives the request's own lane when workers see to the others, else every lane in turn. */
 static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w, uint64_t deadline)
 {
-	uint64_t tag;
 	struct kvli_lane *lane;
 
 	if (agent->config.workers == 0) {
 		kvli_engine_progress(&agent->engine);
 		return;
 	}
-	lane = kvli_pending_lane(agent, kvli_handle_index(xfer), w->pending, &tag);
+	lane = kvli_pending_lane(agent, kvli_handle_index(xfer), w->pending, 0);
 	if (lane == NULL)
 		return;
 	kvli_lane_run_until(lane, w->record, w->pending, deadline);

@@ -23,7 +23,7 @@ struct lane_core {
 	uint32_t *slot; /* ticket & mask -> request index */
 };
 
-/* The driver's part of a request. Reset by lane_reserve(). */
+/* The driver's part of a request. lane_reserve() resets it but for stop, tag and notify, which the poster sets. */
 struct lane_request {
 	uint32_t ticket;
 	uint32_t outstanding; /* chunks in flight; the request's countdown */

@@ -90,6 +90,7 @@ static int serve_bell(void *arg, uint32_t events)
 
 static int serve_map_segment(struct serve *s, const struct message *m, int fd)
 {
+	struct serve_lane *lane;
 	size_t len;
 
 	if (m->lanes < 1 || m->lanes > 64 || m->ring_bytes < 4096 || m->ring_bytes > 1u << 24 ||
@@ -100,25 +101,28 @@ static int serve_map_segment(struct serve *s, const struct message *m, int fd)
 	if (s->segment == NULL)
 		return KVL_ERR_CORRUPT;
 	s->segment_len = len;
-	s->lane = calloc(m->lanes, sizeof(*s->lane));
-	if (s->lane == NULL)
+	lane = calloc(m->lanes, sizeof(*lane));
+	if (lane == NULL)
 		return KVL_ERR_NOMEM;
 	for (uint32_t i = 0; i < m->lanes; i++) {
 		struct segment_lane *words = segment_lane(s->segment, i);
 
-		s->lane[i].words = words;
-		s->lane[i].forward = (struct ring_consumer){
+		lane[i].words = words;
+		lane[i].forward = (struct ring_consumer){
 			.words = &words->forward,
 			.data = segment_ring(s->segment, m->lanes, m->ring_bytes, i, 0),
 			.size = m->ring_bytes,
 		};
-		s->lane[i].back = (struct ring_producer){
+		lane[i].back = (struct ring_producer){
 			.words = &words->back,
 			.data = segment_ring(s->segment, m->lanes, m->ring_bytes, i, 1),
 			.size = m->ring_bytes,
 		};
 	}
+	pthread_mutex_lock(&s->wire->serve_lock); /* a fence may be looking */
+	s->lane = lane;
 	s->n_lanes = m->lanes;
+	pthread_mutex_unlock(&s->wire->serve_lock);
 	return 0;
 }
 

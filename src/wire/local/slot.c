@@ -117,10 +117,15 @@ int64_t kvli_slot_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli
 	return n;
 }
 
+/* Operations are compared by wrap-around: what is void must not fall half a circle behind. */
+#define VOID_STEP (1u << 24)
+
 static void slot_finish(struct kvli_wire_lane *lane, int status)
 {
 	struct slot_op *o = &lane->op[lane->op_first++ & lane->op_mask];
 
+	if (lane->op_first % VOID_STEP == 0)
+		word32_exchange_seq_sys(&lane->words->void_below, lane->op_first); /* E7 */
 	lane->back_bytes -= o->back_bytes;
 	kvli_lane_done(lane, o->cookie, status, 0);
 }
