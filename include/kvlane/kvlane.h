@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define KVL_API __attribute__((visibility("default")))
+#define KVL_API   __attribute__((visibility("default")))
 #define KVL_CHECK __attribute__((warn_unused_result))
 #else
 #define KVL_API
@@ -43,6 +43,7 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------------------------ errors */
 
+/* clang-format off */
 /* name, value, scope (what is unusable afterwards), text. Values are fixed for ever. */
 #define KVL_ERROR_LIST(X)                                                                             \
 	X(AGAIN, -1, CALL, "nothing was consumed: make progress, then call again")                    \
@@ -72,6 +73,7 @@ extern "C" {
 	X(PEER_LOST, -25, PEER, "the peer is gone")                                                   \
 	X(CLOSED, -26, AGENT, "the agent is closed")                                                  \
 	X(FATAL, -27, AGENT, "the agent cannot go on")
+/* clang-format on */
 
 enum kvl_error {
 	KVL_OK = 0,
@@ -84,7 +86,13 @@ enum kvl_error {
 #define KVL_PENDING 1
 
 /* What an error leaves unusable. */
-enum kvl_scope { KVL_SCOPE_CALL, KVL_SCOPE_OPERATION, KVL_SCOPE_LANE, KVL_SCOPE_PEER, KVL_SCOPE_AGENT };
+enum kvl_scope {
+	KVL_SCOPE_CALL,
+	KVL_SCOPE_OPERATION,
+	KVL_SCOPE_LANE,
+	KVL_SCOPE_PEER,
+	KVL_SCOPE_AGENT
+};
 
 /* Static strings; an unknown code gives "unknown error". */
 KVL_API const char *kvl_error_name(int code);
@@ -104,6 +112,9 @@ struct kvl_error_detail {
 /* The detail of the last failure in the calling thread. Later successes do not clear it. */
 KVL_API void kvl_error_detail(struct kvl_error_detail *out);
 
+/* Its message alone; empty when nothing has failed. Valid until the thread's next kvl_ call. */
+KVL_API const char *kvl_error_message(void);
+
 /* ----------------------------------------------------------------------------------------------- handles */
 
 typedef uint64_t kvl_agent_t;
@@ -112,14 +123,18 @@ typedef uint64_t kvl_peer_t; /* connected remote agent */
 typedef uint64_t kvl_list_t; /* prepared descriptor list */
 typedef uint64_t kvl_xfer_t; /* request */
 
+#define KVL_FOREVER \
+	UINT64_MAX /* a time-out; what is waited for has bounds of its own where the call says so */
+
 #define KVL_NAME_MAX    64 /* agent names: 1 to 63 of [A-Za-z0-9._-], with the final NUL */
 #define KVL_INCARNATION 16 /* bytes of the random id of one agent life */
 
 /* ----------------------------------------------------------------------------------------- configuration */
 
 enum kvl_retire_order {
-	KVL_RETIRE_LANE = 0,   /* a request waits only for older ones of its own lane */
-	KVL_RETIRE_GLOBAL = 1, /* one completion list over all lanes, oldest first: the arm to measure against */
+	KVL_RETIRE_LANE = 0, /* a request waits only for older ones of its own lane */
+	KVL_RETIRE_GLOBAL =
+		1, /* one completion list over all lanes, oldest first: the arm to measure against */
 };
 
 /*
@@ -128,23 +143,26 @@ enum kvl_retire_order {
  */
 struct kvl_config {
 	size_t size;
-	const char *wire;            /* "auto" (default: local), "local", "sim" */
-	const char *local_paths;     /* allowed ways of the local wire, best first: "map,copy,slot" */
-	const char *sim;             /* sim wire: "seed=1,delay=8,again=0,error=0,reorder=1", see docs/sim.md */
-	uint32_t workers;            /* background progress threads; default 1; KVL_NO_WORKERS: callers drive */
-	uint32_t lanes;              /* lanes per peer, 1 to 64, default 4 */
-	uint32_t latency_lanes;      /* how many of them are latency lanes, default 1; less than lanes unless lanes = 1 */
-	uint32_t queue_depth;        /* posted requests per lane, power of two, 2 to 65536, default 1024 */
-	uint32_t max_requests;       /* requests alive, 1 to 1048576, default 16384 */
-	uint32_t max_regions;        /* regions registered, 1 to 1048576, default 65536 */
-	uint32_t max_peers;          /* peers connected, 1 to 65536, default 1024 */
-	uint64_t max_region_bytes;   /* longest region, default 2^56 */
-	uint64_t small_bytes;        /* longest request that goes to a latency lane, default 65536 */
-	uint64_t chunk_bytes;        /* longest chunk, 4096 to 2^30, default 262144 */
-	uint32_t window;             /* chunks in flight per lane, 1 to 1024, default 16 */
-	uint32_t ring_bytes;         /* shared ring per lane and direction, power of two, 4096 to 2^24, default 65536 */
-	uint64_t notif_max_bytes;    /* longest notification, default and least 1 MiB, up to 1 GiB */
-	uint64_t notif_queue_bytes;  /* notifications received and not read, default 64 MiB; beyond it senders wait */
+	const char *wire;        /* "auto" (default: local), "local", "sim" */
+	const char *local_paths; /* allowed ways of the local wire, best first: "map,copy,slot" */
+	const char *sim;         /* sim wire: "seed=1,delay=8,again=0,error=0,reorder=1", see docs/sim.md */
+	uint32_t workers;        /* background progress threads; default 1; KVL_NO_WORKERS: callers drive */
+	uint32_t lanes;          /* lanes per peer, 1 to 64, default 4 */
+	uint32_t
+		latency_lanes; /* how many of them are latency lanes, default 1; less than lanes unless lanes = 1 */
+	uint32_t queue_depth;      /* posted requests per lane, power of two, 2 to 65536, default 1024 */
+	uint32_t max_requests;     /* requests alive, 1 to 1048576, default 16384 */
+	uint32_t max_regions;      /* regions registered, 1 to 1048576, default 65536 */
+	uint32_t max_peers;        /* peers connected, 1 to 65536, default 1024 */
+	uint64_t max_region_bytes; /* longest region, default 2^56 */
+	uint64_t small_bytes;      /* longest request that goes to a latency lane, default 65536 */
+	uint64_t chunk_bytes;      /* longest chunk, 4096 to 2^30, default 262144 */
+	uint32_t window;           /* chunks in flight per lane, 1 to 1024, default 16 */
+	uint32_t
+		ring_bytes; /* shared ring per lane and direction, power of two, 4096 to 2^24, default 65536 */
+	uint64_t notif_max_bytes; /* longest notification, default and least 1 MiB, up to 1 GiB */
+	uint64_t
+		notif_queue_bytes; /* notifications received and not read, default 64 MiB; beyond it senders wait */
 	uint64_t deadline_ms;        /* of requests that name none, default 30000 */
 	uint64_t connect_timeout_ms; /* of connects that name none, default 5000 */
 	enum kvl_retire_order retire_order;
@@ -222,18 +240,18 @@ enum kvl_rights {
 	KVL_LOCAL_ONLY = 4, /* not exported to peers */
 };
 
-#define KVL_HOST   0u             /* device of host memory */
+#define KVL_HOST   0u                  /* device of host memory */
 #define KVL_GPU(n) ((uint32_t)(n) + 1) /* device of GPU n; KVL_ERR_UNSUPPORTED without the CUDA part */
 
 #define KVL_MEM_FD 1u /* fd and fd_offset describe the memory: peers of this host may map it */
 
 struct kvl_mem {
 	void *addr;
-	uint64_t len;     /* >= 1; any address, any length */
-	uint32_t rights;  /* kvl_rights */
-	uint32_t device;  /* KVL_HOST or KVL_GPU(n) */
-	uint32_t flags;   /* KVL_MEM_FD */
-	int fd;           /* a memfd that backs [addr, addr + len), mapped shared; the library keeps a duplicate */
+	uint64_t len;    /* >= 1; any address, any length */
+	uint32_t rights; /* kvl_rights */
+	uint32_t device; /* KVL_HOST or KVL_GPU(n) */
+	uint32_t flags;  /* KVL_MEM_FD */
+	int fd; /* a memfd that backs [addr, addr + len), mapped shared; the library keeps a duplicate */
 	uint64_t fd_offset;
 };
 
@@ -261,7 +279,8 @@ KVL_API KVL_CHECK int kvl_mem_deregister(kvl_agent_t agent, const kvl_mr_t *mr, 
  * Allocates zeroed memory that peers of this host map, and registers it. It is unmapped by the last
  * kvl_mem_deregister of its handle.
  */
-KVL_API KVL_CHECK int kvl_mem_alloc(kvl_agent_t agent, uint64_t len, uint32_t rights, void **addr, kvl_mr_t *out);
+KVL_API KVL_CHECK int kvl_mem_alloc(kvl_agent_t agent, uint64_t len, uint32_t rights, void **addr,
+				    kvl_mr_t *out);
 
 /* -------------------------------------------------------------------------------------- metadata and peers */
 
@@ -276,8 +295,8 @@ KVL_API KVL_CHECK int kvl_agent_metadata(kvl_agent_t agent, void *buf, size_t *l
  * (0: connect_timeout_ms). KVL_ERR_STALE: that agent's life is over. KVL_ERR_IDENTITY: another agent answers
  * at its address. KVL_ERR_EXISTS: this incarnation is connected already.
  */
-KVL_API KVL_CHECK int kvl_peer_connect(kvl_agent_t agent, const void *metadata, size_t len, uint64_t timeout_ns,
-				       kvl_peer_t *out);
+KVL_API KVL_CHECK int kvl_peer_connect(kvl_agent_t agent, const void *metadata, size_t len,
+				       uint64_t timeout_ns, kvl_peer_t *out);
 
 /*
  * Takes the peer's newer metadata: regions are added and retracted while requests are in flight; requests
@@ -302,12 +321,24 @@ struct kvl_peer_info {
 };
 KVL_API KVL_CHECK int kvl_peer_info(kvl_agent_t agent, kvl_peer_t peer, struct kvl_peer_info *out);
 
+struct kvl_region_info {
+	size_t size;
+	uint64_t addr, len;
+	uint32_t rights, device;
+	int mapped; /* in this process */
+};
+
+/* The regions of its metadata: index from 0; KVL_ERR_NOT_FOUND past the end. An update changes the numbering. */
+KVL_API KVL_CHECK int kvl_peer_region(kvl_agent_t agent, kvl_peer_t peer, size_t index,
+				      struct kvl_region_info *out);
+
 /*
  * Where [addr, addr + len) of the peer is mapped in this process: for measuring against a plain copy, or for
  * looking at data in place. Valid until kvl_peer_close, or a kvl_peer_update that retracts the region; after the
  * peer's death it still can be read. KVL_ERR_UNSUPPORTED when not mapped.
  */
-KVL_API KVL_CHECK int kvl_peer_map(kvl_agent_t agent, kvl_peer_t peer, uint64_t addr, uint64_t len, void **out);
+KVL_API KVL_CHECK int kvl_peer_map(kvl_agent_t agent, kvl_peer_t peer, uint64_t addr, uint64_t len,
+				   void **out);
 
 /* -------------------------------------------------------------------------------------------- rendezvous */
 
@@ -322,7 +353,8 @@ KVL_API KVL_CHECK int kvl_publish(kvl_agent_t agent, const char *dir);
  * Reads the metadata of a live agent, waiting up to timeout_ns for it to appear (may block that long).
  * KVL_ERR_NOT_FOUND: no live agent of that name. *buf is freed by the caller with free().
  */
-KVL_API KVL_CHECK int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **buf, size_t *len);
+KVL_API KVL_CHECK int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **buf,
+				 size_t *len);
 
 /* kvl_lookup and kvl_peer_connect in one call. */
 KVL_API KVL_CHECK int kvl_peer_find(kvl_agent_t agent, const char *dir, const char *name, uint64_t timeout_ns,
@@ -353,14 +385,15 @@ struct kvl_run {
  * shared freely by requests and threads. n = 0 is allowed: a request of empty lists ends OK and carries its
  * notification. Entries of runs are numbered piece by piece, in order.
  */
-KVL_API KVL_CHECK int kvl_list_create(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_desc *desc, size_t n,
-				      kvl_list_t *out);
-KVL_API KVL_CHECK int kvl_list_create_runs(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_run *run, size_t n,
-					   kvl_list_t *out);
+KVL_API KVL_CHECK int kvl_list_create(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_desc *desc,
+				      size_t n, kvl_list_t *out);
+KVL_API KVL_CHECK int kvl_list_create_runs(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_run *run,
+					   size_t n, kvl_list_t *out);
 
 /* A block table: entry i is [base + index[i] * block_bytes, + block_bytes). */
-KVL_API KVL_CHECK int kvl_list_create_blocks(kvl_agent_t agent, kvl_peer_t peer, uint64_t base, uint64_t block_bytes,
-					     const uint32_t *index, size_t n, uint32_t device, kvl_list_t *out);
+KVL_API KVL_CHECK int kvl_list_create_blocks(kvl_agent_t agent, kvl_peer_t peer, uint64_t base,
+					     uint64_t block_bytes, const uint32_t *index, size_t n,
+					     uint32_t device, kvl_list_t *out);
 
 /* Number of entries, or a negative error. */
 KVL_API int64_t kvl_list_entries(kvl_agent_t agent, kvl_list_t list);
@@ -370,16 +403,23 @@ KVL_API KVL_CHECK int kvl_list_destroy(kvl_agent_t agent, kvl_list_t list);
 
 /* ---------------------------------------------------------------------------------------------- requests */
 
-enum kvl_op { KVL_WRITE = 1, KVL_READ = 2 }; /* as seen from the caller: WRITE fills the peer's memory */
+enum kvl_op {
+	KVL_WRITE = 1,
+	KVL_READ = 2
+}; /* as seen from the caller: WRITE fills the peer's memory */
 
-enum kvl_path { KVL_PATH_AUTO = 0, KVL_PATH_DIRECT = 1, KVL_PATH_BOUNCE = 2 };
+enum kvl_path {
+	KVL_PATH_AUTO = 0,
+	KVL_PATH_DIRECT = 1,
+	KVL_PATH_BOUNCE = 2
+};
 
 #define KVL_LANE_AUTO    0u /* by size: small_bytes */
 #define KVL_LANE_LATENCY 1u
 #define KVL_LANE_BULK    2u
 #define KVL_LANE(n)      (16u + (uint32_t)(n)) /* this one, from 0; latency lanes come first */
 
-#define KVL_XFER_NOTIFY   1u /* notif, notif_len are attached; an empty notification is one too */
+#define KVL_XFER_NOTIFY   1u /* a notification is attached; only an empty one needs the flag */
 #define KVL_XFER_NO_MERGE 2u /* keep neighbours apart that could move as one piece */
 
 struct kvl_xfer_opts {
@@ -410,7 +450,7 @@ KVL_API KVL_CHECK int kvl_xfer_prepare_indexed(kvl_agent_t agent, enum kvl_op op
 					       const uint32_t *remote_index, size_t n,
 					       const struct kvl_xfer_opts *opts, kvl_xfer_t *out);
 
-#define KVL_POST_NOTIFY    1u /* this notification instead of the one before, and for later posts */
+#define KVL_POST_NOTIFY    1u /* this notification from now on; only an empty one needs the flag */
 #define KVL_POST_NO_NOTIFY 2u /* none from now on */
 
 struct kvl_post {
@@ -463,31 +503,36 @@ KVL_API KVL_CHECK int kvl_read(kvl_agent_t agent, kvl_peer_t peer, const struct 
 
 struct kvl_report {
 	size_t size;
-	int status;           /* as kvl_xfer_poll */
-	int provider;         /* the wire's own code of the first error (errno on the local wire), 0 when none */
-	uint64_t bytes;       /* moved so far */
+	int status;     /* as kvl_xfer_poll */
+	int provider;   /* the wire's own code of the first error (errno on the local wire), 0 when none */
+	uint64_t bytes; /* moved so far */
 	uint64_t total_bytes; /* of the lists */
 	uint64_t descriptors; /* entries of the lists */
 	uint64_t pieces;      /* after neighbours were merged */
 	uint64_t chunks;      /* handed to the wire */
 	size_t failed_entry;  /* list entry at the start of the failing chunk, KVL_NO_ENTRY when none */
 	uint32_t lane;
-	uint64_t ticket;      /* place in the lane */
-	char path[16];        /* "map", "copy", "slot", "sim", "none" (empty lists); "mixed" */
-	char reason[64];      /* why this path */
-	uint64_t start_ns, post_ns, issue_ns, wire_ns, end_ns; /* start: stamped, or the post; wire: last chunk done */
+	uint64_t ticket; /* place in the lane */
+	char path[16];   /* "map", "copy", "slot", "sim", "none" (empty lists); "mixed" */
+	char reason[64]; /* why this path */
+	uint64_t start_ns, post_ns, issue_ns, wire_ns,
+		end_ns; /* start: stamped, or the post; wire: last chunk done */
 };
 
 /* Of the latest post. Allowed at any time; times that have not come are 0. */
 KVL_API KVL_CHECK int kvl_xfer_report(kvl_agent_t agent, kvl_xfer_t xfer, struct kvl_report *out);
 
-enum kvl_stamp { KVL_STAMP_START = 1, KVL_STAMP_END = 2 };
+enum kvl_stamp {
+	KVL_STAMP_START = 1,
+	KVL_STAMP_END = 2
+};
 
 /*
  * Sets start_ns or end_ns of the report by hand, for callers who count from an earlier event or to a later
  * one; time_ns 0 means now. KVL_ERR_BUSY: an end is stamped only after the end.
  */
-KVL_API KVL_CHECK int kvl_xfer_stamp(kvl_agent_t agent, kvl_xfer_t xfer, enum kvl_stamp stamp, uint64_t time_ns);
+KVL_API KVL_CHECK int kvl_xfer_stamp(kvl_agent_t agent, kvl_xfer_t xfer, enum kvl_stamp stamp,
+				     uint64_t time_ns);
 
 /* CLOCK_MONOTONIC, ns. */
 KVL_API uint64_t kvl_now(void);
@@ -515,6 +560,9 @@ struct kvl_notif {
  */
 KVL_API KVL_CHECK int kvl_notif_next(kvl_agent_t agent, struct kvl_notif **out);
 KVL_API void kvl_notif_free(struct kvl_notif *notif);
+
+/* The same, blocking up to timeout_ns for one while driving progress; KVL_ERR_AGAIN when that passes first. */
+KVL_API KVL_CHECK int kvl_notif_wait(kvl_agent_t agent, uint64_t timeout_ns, struct kvl_notif **out);
 
 struct kvl_end {
 	kvl_xfer_t xfer;

@@ -63,7 +63,8 @@ static int agent_open_wire(struct kvli_agent *agent)
 		return kvli_fail(KVL_ERR_OPTION, KVL_NO_ENTRY, 0, "wire", "wire = %s is not in this build",
 				 agent->config.wire);
 	if (!agent->ops->available(reason, sizeof(reason)))
-		return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "wire", "wire %s: %s", agent->ops->name, reason);
+		return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "wire", "wire %s: %s",
+				 agent->ops->name, reason);
 	agent->host = (struct kvli_wire_host){
 		.agent = agent,
 		.self = agent->self,
@@ -85,7 +86,8 @@ static int agent_open_engine(struct kvli_agent *agent)
 	const struct kvl_config *c = &agent->config;
 	struct kvli_engine_config e = {
 		.workers = c->workers,
-		.chunk_bytes = c->chunk_bytes < agent->wire_info.max_chunk ? c->chunk_bytes : agent->wire_info.max_chunk,
+		.chunk_bytes = c->chunk_bytes < agent->wire_info.max_chunk ? c->chunk_bytes
+									   : agent->wire_info.max_chunk,
 		.max_jobs = c->max_requests,
 		.global = c->retire_order == KVL_RETIRE_GLOBAL,
 		.jobs = (uint8_t *)agent->requests.slot,
@@ -184,8 +186,9 @@ static int agent_configure(struct kvli_agent *agent, const char *name, const str
 	int rc;
 
 	if (name == NULL || !kvli_name_valid(name))
-		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "agent name", "agent name '%s' is not 1 to %d of [A-Za-z0-9._-]",
-				 name ? name : "(null)", KVL_NAME_MAX - 1);
+		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "agent name",
+				 "agent name '%s' is not 1 to %d of [A-Za-z0-9._-]", name ? name : "(null)",
+				 KVL_NAME_MAX - 1);
 	memcpy(agent->self.name, name, strlen(name) + 1);
 	rc = kvli_random_bytes(agent->self.incarnation, sizeof(agent->self.incarnation));
 	if (rc)

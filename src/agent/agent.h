@@ -25,7 +25,7 @@ struct kvli_agent_slot;
 
 struct kvli_agent {
 	kvl_agent_t handle;
-	uint32_t index; /* in the registry; part of every handle */
+	uint32_t index;                   /* in the registry; part of every handle */
 	struct kvli_agent_slot *registry; /* where calls of other threads are counted */
 	struct kvli_identity self;
 	struct kvl_config config; /* resolved; strings owned */
@@ -54,7 +54,11 @@ struct kvli_agent {
 	char *published_dir;
 };
 
-enum kvli_peer_state { KVLI_PEER_CONNECTED = 0, KVLI_PEER_LOST = 1, KVLI_PEER_CLOSED = 2 };
+enum kvli_peer_state {
+	KVLI_PEER_CONNECTED = 0,
+	KVLI_PEER_LOST = 1,
+	KVLI_PEER_CLOSED = 2
+};
 
 struct kvli_peer {
 	struct kvli_agent *agent;

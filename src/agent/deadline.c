@@ -45,7 +45,8 @@ static int deadline_scan(struct kvli_agent *agent, uint64_t now)
 		if (record_state(record) != RECORD_PENDING)
 			continue;
 		pending = 1;
-		if (word64_load_relaxed_sys(&r->deadline_at) <= now) /* of this post, or pass() will see it is not */
+		if (word64_load_relaxed_sys(&r->deadline_at) <=
+		    now) /* of this post, or pass() will see it is not */
 			deadline_pass(agent, i, record);
 	}
 	return pending;

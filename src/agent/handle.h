@@ -12,7 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum kvli_kind { KVLI_AGENT = 1, KVLI_REGION = 2, KVLI_PEER = 3, KVLI_LIST = 4, KVLI_XFER = 5 };
+enum kvli_kind {
+	KVLI_AGENT = 1,
+	KVLI_REGION = 2,
+	KVLI_PEER = 3,
+	KVLI_LIST = 4,
+	KVLI_XFER = 5
+};
 
 #define KVLI_HANDLE_INDEX_BITS 20
 #define KVLI_HANDLE_LIFE_BITS  33

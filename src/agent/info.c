@@ -42,7 +42,8 @@ int kvl_wire_info(size_t index, struct kvl_wire_info *out)
 	while (kvli_wires[n])
 		n++;
 	if (index >= n)
-		return kvli_fail(KVL_ERR_NOT_FOUND, KVL_NO_ENTRY, 0, "index < number of wires", "there are %zu wires", n);
+		return kvli_fail(KVL_ERR_NOT_FOUND, KVL_NO_ENTRY, 0, "index < number of wires",
+				 "there are %zu wires", n);
 	if (out == NULL)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL");
 	memset(out, 0, sizeof(*out));

@@ -41,8 +41,8 @@ static int list_finish(struct kvli_agent *agent, struct kvli_peer *peer, struct 
 
 static int list_refuse_args(struct kvli_agent *agent)
 {
-	return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "array, out",
-						  "the array or out is NULL"));
+	return kvli_agent_return(
+		agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "array, out", "the array or out is NULL"));
 }
 
 int kvl_list_create(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl_desc *desc, size_t n,

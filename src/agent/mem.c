@@ -19,16 +19,18 @@ static int mem_check_range(const struct kvli_agent *agent, const struct kvl_mem 
 	uint64_t base = (uintptr_t)m->addr;
 
 	if (m->addr == NULL)
-		return kvli_fail(KVL_ERR_INVALID, i, 0, "address is not NULL", "region %zu has address NULL", i);
+		return kvli_fail(KVL_ERR_INVALID, i, 0, "address is not NULL", "region %zu has address NULL",
+				 i);
 	if (m->len == 0)
 		return kvli_fail(KVL_ERR_INVALID, i, 0, "length >= 1", "region %zu has length 0", i);
 	if (base + (m->len - 1) < base)
 		return kvli_fail(KVL_ERR_RANGE, i, 0, "no wrap of the address space",
-				 "region %zu, %p + %" PRIu64 ", wraps around the address space", i, m->addr, m->len);
+				 "region %zu, %p + %" PRIu64 ", wraps around the address space", i, m->addr,
+				 m->len);
 	if (m->len > agent->config.max_region_bytes)
 		return kvli_fail(KVL_ERR_LIMIT, i, 0, "max_region_bytes",
-				 "region %zu is %" PRIu64 " bytes, option max_region_bytes allows %" PRIu64, i, m->len,
-				 agent->config.max_region_bytes);
+				 "region %zu is %" PRIu64 " bytes, option max_region_bytes allows %" PRIu64,
+				 i, m->len, agent->config.max_region_bytes);
 	return 0;
 }
 
@@ -37,12 +39,12 @@ static int mem_check_fd(const struct kvl_mem *m, size_t i)
 	struct stat st;
 
 	if (fstat(m->fd, &st))
-		return kvli_fail(KVL_ERR_INVALID, i, errno, "fd is open", "region %zu: descriptor %d is not usable", i,
-				 m->fd);
+		return kvli_fail(KVL_ERR_INVALID, i, errno, "fd is open",
+				 "region %zu: descriptor %d is not usable", i, m->fd);
 	if (m->fd_offset > UINT64_MAX - m->len || (uint64_t)st.st_size < m->fd_offset + m->len)
 		return kvli_fail(KVL_ERR_RANGE, i, 0, "fd_offset + length <= size of the fd",
-				 "region %zu ends past the %" PRIu64 " bytes of descriptor %d", i, (uint64_t)st.st_size,
-				 m->fd);
+				 "region %zu ends past the %" PRIu64 " bytes of descriptor %d", i,
+				 (uint64_t)st.st_size, m->fd);
 	return 0;
 }
 
@@ -60,7 +62,8 @@ static int mem_check_mapped(const struct kvl_mem *m, size_t i)
 			pages = sizeof(seen);
 		if (mincore((void *)at, pages * page, seen))
 			return kvli_fail(KVL_ERR_INVALID, i, errno, "memory is mapped",
-					 "region %zu, %p + %" PRIu64 ", is not mapped as a whole", i, m->addr, m->len);
+					 "region %zu, %p + %" PRIu64 ", is not mapped as a whole", i, m->addr,
+					 m->len);
 		if (last - at < pages * page)
 			return 0;
 		at += pages * page;
@@ -80,7 +83,8 @@ static int mem_check(const struct kvli_agent *agent, const struct kvl_mem *m, si
 		return kvli_fail(KVL_ERR_INVALID, i, 0, "flags", "region %zu has flags %#x", i, m->flags);
 	if (m->device != KVL_HOST)
 		return kvli_fail(KVL_ERR_UNSUPPORTED, i, 0, "device",
-				 "region %zu is on GPU %u: the CUDA part is not in this build", i, m->device - 1);
+				 "region %zu is on GPU %u: the CUDA part is not in this build", i,
+				 m->device - 1);
 	rc = m->flags & KVL_MEM_FD ? mem_check_fd(m, i) : 0;
 	return rc ? rc : mem_check_mapped(m, i);
 }
@@ -109,12 +113,13 @@ static int mem_repeat(struct kvli_region *r, const struct kvl_mem *m, size_t i, 
 
 	if (r->at.base != base || r->at.len != m->len)
 		return kvli_fail(KVL_ERR_OVERLAP, i, 0, overlap_rule(r, base, m->len),
-				 "region %zu, %p + %" PRIu64 ", overlaps the registered %#" PRIx64 " + %" PRIu64, i,
-				 m->addr, m->len, r->at.base, r->at.len);
+				 "region %zu, %p + %" PRIu64 ", overlaps the registered %#" PRIx64
+				 " + %" PRIu64,
+				 i, m->addr, m->len, r->at.base, r->at.len);
 	if (r->at.rights != mem_rights(m) || r->at.device != m->device)
 		return kvli_fail(KVL_ERR_RIGHTS, i, 0, "same rights as registered",
-				 "region %zu, %p + %" PRIu64 ", is registered with rights %#x, not %#x", i, m->addr,
-				 m->len, r->at.rights, mem_rights(m));
+				 "region %zu, %p + %" PRIu64 ", is registered with rights %#x, not %#x", i,
+				 m->addr, m->len, r->at.rights, mem_rights(m));
 	if (r->counted == 0)
 		return kvli_fail(KVL_ERR_BUSY, i, 0, "withdrawn regions are gone first",
 				 "region %zu is being deregistered and a peer is still inside it", i);
@@ -150,8 +155,8 @@ static struct kvli_region *region_new(const struct kvl_mem *m, size_t i)
 	if (r && (m->flags & KVL_MEM_FD)) {
 		fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
 		if (fd < 0) {
-			kvli_fail(KVL_ERR_SYSTEM, i, errno, "dup", "region %zu: can not duplicate descriptor %d", i,
-				  m->fd);
+			kvli_fail(KVL_ERR_SYSTEM, i, errno, "dup",
+				  "region %zu: can not duplicate descriptor %d", i, m->fd);
 			free(r);
 			return NULL;
 		}
@@ -246,10 +251,12 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (n && (mem == NULL || out == NULL))
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mem, out", "mem or out is NULL"));
+		return kvli_agent_return(
+			agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mem, out", "mem or out is NULL"));
 	done = calloc(n ? n : 1, sizeof(*done)); /* out is written only on success */
 	if (done == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory"));
 	pthread_mutex_lock(&agent->memory_lock);
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		rc = mem_register_one(agent, &mem[i], i, &done[i]);
@@ -300,8 +307,9 @@ int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr
 							  "can not allocate %" PRIu64 " bytes", len));
 	mem.addr = alloc_map(len, &mem.fd);
 	if (mem.addr == MAP_FAILED)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
-							  "can not allocate %" PRIu64 " bytes of shared memory", len));
+		return kvli_agent_return(
+			agent, kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
+					 "can not allocate %" PRIu64 " bytes of shared memory", len));
 	rc = kvl_mem_register(handle, &mem, 1, out);
 	close(mem.fd); /* the region has its own */
 	if (rc) {

@@ -36,8 +36,9 @@ static int dereg_close(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 			continue;
 		if (!kvli_region_close(r))
 			return kvli_fail(KVL_ERR_BUSY, i, 0, "no pending request names it",
-					 "region %zu, %#" PRIx64 " + %" PRIu64 ", is named by a pending request", i,
-					 r->at.base, r->at.len);
+					 "region %zu, %#" PRIx64 " + %" PRIu64
+					 ", is named by a pending request",
+					 i, r->at.base, r->at.len);
 		r->closing = 1;
 	}
 	return 0;
@@ -100,7 +101,8 @@ int kvl_mem_deregister(kvl_agent_t handle, const kvl_mr_t *mr, size_t n)
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (n && mr == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mr", "mr is NULL"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "mr", "mr is NULL"));
 	pthread_mutex_lock(&agent->memory_lock);
 	rc = dereg_count(agent, mr, n);
 	if (rc == 0)
@@ -128,7 +130,8 @@ int kvli_agent_withdraw_all(struct kvli_agent *agent, uint64_t deadline_ns)
 		if (region_withdraw(agent, r, i, now < deadline_ns ? deadline_ns - now : 0) == 0)
 			continue;
 		rc = KVL_ERR_TIMED_OUT;
-		r->mem.flags = r->mem.flags & ~KVL_MEM_FD; /* in doubt: what a peer may write is not unmapped */
+		r->mem.flags =
+			r->mem.flags & ~KVL_MEM_FD; /* in doubt: what a peer may write is not unmapped */
 		r->owned = 0;
 		kvli_region_forget(agent, r);
 	}

@@ -56,8 +56,9 @@ void kvli_peer_shut(struct kvli_peer *peer, enum kvli_peer_state state, int erro
 static struct kvli_peer *peer_new(struct kvli_agent *agent, const struct kvli_md *md)
 {
 	uint32_t n = agent->config.lanes;
-	struct kvli_peer *peer = aligned_alloc(KVLI_LINE, (sizeof(*peer) + n * sizeof(peer->lane[0]) + KVLI_LINE - 1) &
-								  ~(size_t)(KVLI_LINE - 1));
+	struct kvli_peer *peer =
+		aligned_alloc(KVLI_LINE, (sizeof(*peer) + n * sizeof(peer->lane[0]) + KVLI_LINE - 1) &
+						 ~(size_t)(KVLI_LINE - 1));
 
 	if (peer == NULL) {
 		kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for peer '%s'", md->name);
@@ -124,8 +125,8 @@ static int peer_check_new(struct kvli_agent *agent, const struct kvli_md *md)
 static int peer_connect(struct kvli_peer *peer, const struct kvli_md *md, uint64_t deadline)
 {
 	struct kvli_agent *agent = peer->agent;
-	int rc = agent->ops->connect(agent->wire, &peer->identity, md->address, md->address_len, deadline, peer,
-				     &peer->conn);
+	int rc = agent->ops->connect(agent->wire, &peer->identity, md->address, md->address_len, deadline,
+				     peer, &peer->conn);
 
 	if (rc)
 		return rc;
@@ -172,7 +173,8 @@ static uint64_t agent_deadline(const struct kvli_agent *agent, uint64_t timeout_
 	return kvli_now() + (timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
 }
 
-int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint64_t timeout_ns, kvl_peer_t *out)
+int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint64_t timeout_ns,
+		     kvl_peer_t *out)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 	struct kvli_md md;
@@ -215,8 +217,8 @@ int kvl_peer_update(kvl_agent_t handle, kvl_peer_t peer_handle, const void *meta
 
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
-	rc = metadata ? kvli_md_decode(metadata, len, &md) :
-			kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "metadata", "metadata is NULL");
+	rc = metadata ? kvli_md_decode(metadata, len, &md)
+		      : kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "metadata", "metadata is NULL");
 	if (rc)
 		return kvli_agent_return(agent, rc);
 	peer = peer_get(agent, peer_handle);
@@ -281,6 +283,23 @@ int kvl_peer_info(kvl_agent_t handle, kvl_peer_t peer_handle, struct kvl_peer_in
 	return kvli_agent_return(agent, kvli_sized_copy(out, &info, sizeof(info)));
 }
 
+int kvl_peer_region(kvl_agent_t handle, kvl_peer_t peer_handle, size_t index, struct kvl_region_info *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvl_region_info info = { .size = sizeof(info) };
+	struct kvli_peer *peer;
+	int rc;
+
+	if (agent == NULL)
+		return kvli_agent_refused(handle);
+	peer = peer_get(agent, peer_handle);
+	if (peer == NULL)
+		return kvli_agent_return(agent, peer_refuse(peer_handle));
+	rc = kvli_remote_info(peer, index, &info);
+	kvli_peer_drop(peer);
+	return kvli_agent_return(agent, rc ? rc : kvli_sized_copy(out, &info, sizeof(info)));
+}
+
 int kvl_peer_map(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t addr, uint64_t len, void **out)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
@@ -292,8 +311,8 @@ int kvl_peer_map(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t addr, uint
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
 		return kvli_agent_return(agent, peer_refuse(peer_handle));
-	rc = out ? kvli_remote_map(peer, addr, len, out) :
-		   kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL");
+	rc = out ? kvli_remote_map(peer, addr, len, out)
+		 : kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL");
 	kvli_peer_drop(peer);
 	return kvli_agent_return(agent, rc);
 }

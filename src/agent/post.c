@@ -30,7 +30,8 @@ static int xfer_refuse(kvl_xfer_t xfer)
 
 static int busy_refuse(void)
 {
-	return kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "the request has ended", "the request is still pending");
+	return kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "the request has ended",
+			 "the request is still pending");
 }
 
 static int record_pending(uint64_t record)
@@ -55,9 +56,7 @@ static int notif_read(const struct kvli_agent *agent, const struct kvl_post *p, 
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags", "post flags %#x", p->flags);
 	out->change = p->flags != 0;
 	if (!(p->flags & KVL_POST_NOTIFY))
-		return p->notif || p->notif_len ? kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags",
-							    "a notification without KVL_POST_NOTIFY") :
-						  0;
+		return 0;
 	rc = kvli_notif_check(agent, p->notif, p->notif_len);
 	if (rc)
 		return rc;
@@ -106,8 +105,8 @@ static void post_times(struct kvli_request *r, uint64_t deadline_ns)
  * The request is ours: its record is POSTING. On success it is the driver's, may have ended and even been
  * posted again, and is not touched any more.
  */
-static int post_queue(struct kvli_agent *agent, struct kvli_request *r, uint64_t posting, uint64_t deadline_ns,
-		      struct post_notif *notif)
+static int post_queue(struct kvli_agent *agent, struct kvli_request *r, uint64_t posting,
+		      uint64_t deadline_ns, struct post_notif *notif)
 {
 	struct kvli_list *local = r->local;
 	struct word64 *record = r->record;
@@ -127,8 +126,8 @@ static int post_queue(struct kvli_agent *agent, struct kvli_request *r, uint64_t
 		return 0;
 	notif_swap(r, notif);
 	kvli_list_unuse(local);
-	return rc == KVL_ERR_AGAIN ? kvli_fail(rc, KVL_NO_ENTRY, 0, "queue_depth", "the lane's queue is full") :
-				     kvli_fail(rc, KVL_NO_ENTRY, 0, "lane is open", "the lane is closed");
+	return rc == KVL_ERR_AGAIN ? kvli_fail(rc, KVL_NO_ENTRY, 0, "queue_depth", "the lane's queue is full")
+				   : kvli_fail(rc, KVL_NO_ENTRY, 0, "lane is open", "the lane is closed");
 }
 
 /* Under the lock: whoever saw PENDING under it may rely on the slot until it unlocks. */
@@ -152,6 +151,8 @@ int kvli_post(struct kvli_agent *agent, kvl_xfer_t xfer, const struct kvl_post *
 	rc = kvli_sized_read(&p, sizeof(p), post, "post");
 	if (rc)
 		return rc;
+	if (p.notif || p.notif_len)
+		p.flags |= KVL_POST_NOTIFY;
 	posting = record_make(record_life(old), record_post(old) + 1, RECORD_POSTING, 0);
 	if (record_pending(old) || !word64_cas_seq_sys(r->record, old, posting)) /* E5 */
 		return busy_refuse();
@@ -206,7 +207,8 @@ int kvli_release(struct kvli_agent *agent, kvl_xfer_t xfer)
 	if (r == NULL)
 		return xfer_refuse(xfer);
 	/* POSTING keeps posters and other releases away while it is taken apart */
-	if (record_pending(old) || !word64_cas_seq_sys(r->record, old, record_with_state(old, RECORD_POSTING, 0))) /* E5 */
+	if (record_pending(old) ||
+	    !word64_cas_seq_sys(r->record, old, record_with_state(old, RECORD_POSTING, 0))) /* E5 */
 		return busy_refuse();
 	kvli_events_forget(&agent->events, r);
 	request_free(agent, r);

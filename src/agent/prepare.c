@@ -10,13 +10,13 @@
 static int opts_check(const struct kvli_agent *agent, const struct kvl_xfer_opts *o)
 {
 	if (o->flags & ~(KVL_XFER_NOTIFY | KVL_XFER_NO_MERGE))
-		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags", "unknown request flags %#x", o->flags);
+		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags", "unknown request flags %#x",
+				 o->flags);
 	if (o->path == KVL_PATH_BOUNCE)
-		return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "path", "path bounce is not in this build");
+		return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "path",
+				 "path bounce is not in this build");
 	if (o->path != KVL_PATH_AUTO && o->path != KVL_PATH_DIRECT)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "path", "unknown path %d", (int)o->path);
-	if (!(o->flags & KVL_XFER_NOTIFY) && (o->notif || o->notif_len))
-		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags", "a notification without KVL_XFER_NOTIFY");
 	return o->flags & KVL_XFER_NOTIFY ? kvli_notif_check(agent, o->notif, o->notif_len) : 0;
 }
 
@@ -24,10 +24,12 @@ int kvli_notif_check(const struct kvli_agent *agent, const void *data, uint64_t 
 {
 	if (len > agent->config.notif_max_bytes)
 		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "notif_max_bytes",
-				 "a notification of %" PRIu64 " bytes, option notif_max_bytes allows %" PRIu64, len,
-				 agent->config.notif_max_bytes);
+				 "a notification of %" PRIu64
+				 " bytes, option notif_max_bytes allows %" PRIu64,
+				 len, agent->config.notif_max_bytes);
 	if (len && data == NULL)
-		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "notif", "notif is NULL and its length %" PRIu64, len);
+		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "notif",
+				 "notif is NULL and its length %" PRIu64, len);
 	return 0;
 }
 
@@ -93,6 +95,8 @@ int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const s
 	uint64_t life;
 	int rc = kvli_sized_read(&o, sizeof(o), opts, "opts");
 
+	if (o.notif || o.notif_len)
+		o.flags |= KVL_XFER_NOTIFY;
 	if (rc == 0)
 		rc = opts_check(agent, &o);
 	if (rc)
@@ -100,7 +104,8 @@ int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const s
 	r = kvli_request_take(&agent->requests);
 	if (r == NULL)
 		return kvli_fail(KVL_ERR_AGAIN, KVL_NO_ENTRY, 0, "max_requests",
-				 "all %u requests are in use (option max_requests)", agent->config.max_requests);
+				 "all %u requests are in use (option max_requests)",
+				 agent->config.max_requests);
 	life = record_life(record_observe(r->record));
 	rc = request_fill(agent, r, p, &o);
 	if (rc) {
@@ -146,10 +151,12 @@ static int lists_check(const struct kvli_prepare *p)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "op", "unknown operation %d", (int)p->op);
 	if (p->local_index == NULL && p->remote_index == NULL && p->local->n != p->remote->n)
 		return kvli_fail(KVL_ERR_MISMATCH, KVL_NO_ENTRY, 0, "equal counts",
-				 "the local list has %zu entries, the remote list %zu", p->local->n, p->remote->n);
+				 "the local list has %zu entries, the remote list %zu", p->local->n,
+				 p->remote->n);
 	if (kvli_list_stale(p->local) || kvli_list_stale(p->remote))
 		return kvli_fail(KVL_ERR_STALE, KVL_NO_ENTRY, 0, "regions of the list are registered",
-				 "a region that the %s list names is gone", kvli_list_stale(p->local) ? "local" : "remote");
+				 "a region that the %s list names is gone",
+				 kvli_list_stale(p->local) ? "local" : "remote");
 	return kvli_peer_usable(p->remote->peer);
 }
 
@@ -190,7 +197,8 @@ static int prepare_call(kvl_agent_t handle, struct kvli_prepare *p, kvl_list_t l
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (out == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	p->local = list_get(agent, local);
 	if (p->local == NULL)
 		return kvli_agent_return(agent, list_refuse(local));
@@ -209,12 +217,14 @@ int kvl_xfer_prepare(kvl_agent_t handle, enum kvl_op op, kvl_list_t local, kvl_l
 	return prepare_call(handle, &p, local, remote, opts, out);
 }
 
-int kvl_xfer_prepare_indexed(kvl_agent_t handle, enum kvl_op op, kvl_list_t local, const uint32_t *local_index,
-			     kvl_list_t remote, const uint32_t *remote_index, size_t n,
-			     const struct kvl_xfer_opts *opts, kvl_xfer_t *out)
+int kvl_xfer_prepare_indexed(kvl_agent_t handle, enum kvl_op op, kvl_list_t local,
+			     const uint32_t *local_index, kvl_list_t remote, const uint32_t *remote_index,
+			     size_t n, const struct kvl_xfer_opts *opts, kvl_xfer_t *out)
 {
 	static const uint32_t none;
-	struct kvli_prepare p = { .op = op, .local_index = local_index, .remote_index = remote_index, .n = n };
+	struct kvli_prepare p = {
+		.op = op, .local_index = local_index, .remote_index = remote_index, .n = n
+	};
 
 	if (n && (local_index == NULL || remote_index == NULL))
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "index arrays", "an index array is NULL");

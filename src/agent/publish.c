@@ -75,7 +75,8 @@ int kvl_agent_metadata(kvl_agent_t handle, void *buf, size_t *len)
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (len == NULL || (buf == NULL && *len))
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "buf, len", "buf or len is NULL"));
+		return kvli_agent_return(
+			agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "buf, len", "buf or len is NULL"));
 	return kvli_agent_return(agent, metadata_encode(agent, buf, len));
 }
 
@@ -95,7 +96,8 @@ static int metadata_alloc(struct kvli_agent *agent, void **buf, size_t *len)
 		free(*buf);
 		*buf = malloc(room);
 		if (*buf == NULL)
-			return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %zu bytes", room);
+			return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %zu bytes",
+					 room);
 		*len = room;
 		rc = metadata_encode(agent, *buf, len);
 	}
@@ -139,7 +141,8 @@ int kvl_publish(kvl_agent_t handle, const char *dir)
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (dir == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "dir", "dir is NULL"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "dir", "dir is NULL"));
 	pthread_mutex_lock(&agent->publish_lock);
 	rc = metadata_alloc(agent, &buf, &len);
 	if (rc == 0) {
@@ -153,7 +156,8 @@ int kvl_publish(kvl_agent_t handle, const char *dir)
 int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **buf, size_t *len)
 {
 	if (dir == NULL || name == NULL || buf == NULL || len == NULL)
-		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "dir, name, buf, len", "an argument is NULL");
+		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "dir, name, buf, len",
+				 "an argument is NULL");
 	return kvli_dir_lookup(dir, name, timeout_ns, buf, len);
 }
 

@@ -41,7 +41,7 @@ struct kvli_agent *kvli_agent_enter(kvl_agent_t handle)
 		kvli_handle_refuse(handle, KVLI_AGENT, KVL_NO_ENTRY);
 		return NULL;
 	}
-	word32_add_seq_sys(&slot->users, 1);             /* E11 */
+	word32_add_seq_sys(&slot->users, 1);            /* E11 */
 	if (word64_load_seq_sys(&slot->open) == handle) /* E11 */
 		return slot->agent;
 	word32_add_seq_sys(&slot->users, UINT32_MAX); /* E11 */
@@ -68,9 +68,10 @@ int kvli_agent_return(struct kvli_agent *agent, int rc)
 /* Lives go on where the smaller table's stood; it stays for pollers that still hold its address. */
 static int registry_records(struct kvli_agent_slot *slot, uint32_t n, struct kvli_records **out)
 {
-	struct kvli_records *old = (struct kvli_records *)(uintptr_t)word64_load_relaxed_sys(&slot->records), *fresh;
+	uint64_t word = word64_load_relaxed_sys(&slot->records); /* own word: registry_lock is held */
+	struct kvli_records *old = (struct kvli_records *)(uintptr_t)word, *fresh;
 
-	*out = old; /* own word: registry_lock is held */
+	*out = old;
 	if (old && old->n >= n)
 		return 0;
 	fresh = calloc(1, sizeof(*fresh) + n * sizeof(fresh->record[0]));
@@ -100,9 +101,9 @@ int kvli_registry_claim(struct kvli_agent *agent, uint32_t max_requests, struct 
 
 	pthread_mutex_lock(&registry_lock);
 	slot = registry_take();
-	rc = slot ? registry_records(slot, max_requests, records) :
-		    kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "agents of one process", "all %d agents are open",
-			      MAX_AGENTS);
+	rc = slot ? registry_records(slot, max_requests, records)
+		  : kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "agents of one process",
+			      "all %d agents are open", MAX_AGENTS);
 	if (rc == 0) {
 		slot->taken = 1;
 		slot->agent = agent;

@@ -69,7 +69,8 @@ static int remote_import(struct kvli_peer *peer, const struct kvli_md *md, uint6
 		if (fresh[i] == NULL)
 			return KVL_ERR_NOMEM;
 		fresh[i]->naming = peer->updates;
-		rc = peer->agent->ops->import(peer->conn, &fresh[i]->at, (int)md->region[i].mappable, deadline);
+		rc = peer->agent->ops->import(peer->conn, &fresh[i]->at, (int)md->region[i].mappable,
+					      deadline);
 		if (rc)
 			return rc;
 	}
@@ -142,12 +143,14 @@ static void remote_drop_fresh(struct kvli_peer *peer, struct kvli_region **fresh
 /* Under update_lock. Imports first: what can fail changes nothing yet. */
 static int remote_update(struct kvli_peer *peer, const struct kvli_md *md, uint64_t deadline)
 {
-	struct kvli_region **fresh = calloc(md->n_regions ? md->n_regions : 1, sizeof(struct kvli_region *)), *gone;
+	struct kvli_region **fresh = calloc(md->n_regions ? md->n_regions : 1, sizeof(struct kvli_region *)),
+			   *gone;
 	uint32_t at = 0;
 	int rc;
 
 	if (fresh == NULL)
-		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %u regions", md->n_regions);
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %u regions",
+				 md->n_regions);
 	peer->updates++;
 	rc = remote_reserve_slots(peer, md);
 	if (rc == 0)
@@ -188,6 +191,27 @@ void kvli_remote_close_all(struct kvli_peer *peer, int disconnecting)
 	pthread_mutex_unlock(&peer->regions.lock);
 }
 
+int kvli_remote_info(struct kvli_peer *peer, size_t index, struct kvl_region_info *out)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&peer->regions.lock);
+	if (index < peer->regions.n) {
+		const struct kvli_remote *at = &peer->regions.region[index]->at;
+
+		out->addr = at->base;
+		out->len = at->len;
+		out->rights = at->rights;
+		out->device = at->device;
+		out->mapped = at->map != NULL;
+	} else {
+		rc = kvli_fail(KVL_ERR_NOT_FOUND, KVL_NO_ENTRY, 0, "index < regions of the peer",
+			       "'%s' exports %zu regions", peer->identity.name, peer->regions.n);
+	}
+	pthread_mutex_unlock(&peer->regions.lock);
+	return rc;
+}
+
 int kvli_remote_map(struct kvli_peer *peer, uint64_t addr, uint64_t len, void **out)
 {
 	struct kvli_region *r;
@@ -197,7 +221,8 @@ int kvli_remote_map(struct kvli_peer *peer, uint64_t addr, uint64_t len, void **
 	rc = kvli_region_set_find(&peer->regions, addr, len, KVL_HOST, KVL_NO_ENTRY, NULL, &r);
 	if (rc == 0 && (r->at.map == NULL || kvli_region_closed(r)))
 		rc = kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "region is mapped",
-			       "the region %#" PRIx64 " of '%s' is not mapped here", r->at.base, peer->identity.name);
+			       "the region %#" PRIx64 " of '%s' is not mapped here", r->at.base,
+			       peer->identity.name);
 	if (rc == 0) {
 		r->pinned_map = 1;
 		*out = r->at.map + (addr - r->at.base);

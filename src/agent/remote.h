@@ -12,6 +12,8 @@ int kvli_remote_update(struct kvli_peer *peer, const struct kvli_md *md, uint64_
 /* All are gone: lists that name them are stale. Mappings that were handed out stay unless disconnecting. */
 void kvli_remote_close_all(struct kvli_peer *peer, int disconnecting);
 
+int kvli_remote_info(struct kvli_peer *peer, size_t index, struct kvl_region_info *out);
+
 int kvli_remote_map(struct kvli_peer *peer, uint64_t addr, uint64_t len, void **out);
 
 #endif

@@ -75,7 +75,8 @@ int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
 		report_fill(r, record, &report);
 	pthread_mutex_unlock(&agent->events.lock);
 	if (r == NULL)
-		return kvli_agent_return(agent, kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID);
+		return kvli_agent_return(agent,
+					 kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID);
 	return kvli_agent_return(agent, kvli_sized_copy(out, &report, sizeof(report)));
 }
 
@@ -89,8 +90,8 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (stamp != KVL_STAMP_START && stamp != KVL_STAMP_END)
-		return kvli_agent_return(agent,
-					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "stamp", "unknown stamp %d", (int)stamp));
+		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "stamp",
+							  "unknown stamp %d", (int)stamp));
 	pthread_mutex_lock(&agent->events.lock);
 	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r == NULL)
@@ -100,7 +101,8 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	else if (record_state(record) == RECORD_ENDED)
 		r->end_ns = at;
 	else
-		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "ended", "an end is stamped only after the end");
+		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "ended",
+			       "an end is stamped only after the end");
 	pthread_mutex_unlock(&agent->events.lock);
 	return kvli_agent_return(agent, rc);
 }

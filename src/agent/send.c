@@ -46,7 +46,8 @@ static int simple_lists(kvl_agent_t agent, kvl_peer_t peer, enum kvl_op op, cons
 }
 
 static int simple_call(kvl_agent_t agent, kvl_peer_t peer, enum kvl_op op, const struct kvl_desc *local,
-		       const struct kvl_desc *remote, size_t n, const struct kvl_xfer_opts *opts, kvl_xfer_t *out)
+		       const struct kvl_desc *remote, size_t n, const struct kvl_xfer_opts *opts,
+		       kvl_xfer_t *out)
 {
 	if (out == NULL)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL");
@@ -101,7 +102,8 @@ int kvl_notify(kvl_agent_t handle, kvl_peer_t peer_handle, const void *data, uin
 		return kvli_agent_return(agent, rc);
 	peer = kvli_table_get(&agent->peer_table, peer_handle, KVL_NO_ENTRY, kvli_peer_hold);
 	if (peer == NULL)
-		return kvli_agent_return(agent, kvli_handle_is(peer_handle, KVLI_PEER) ? KVL_ERR_STALE : KVL_ERR_INVALID);
+		return kvli_agent_return(agent, kvli_handle_is(peer_handle, KVLI_PEER) ? KVL_ERR_STALE
+										       : KVL_ERR_INVALID);
 	o.size = sizeof(o);
 	o.flags |= KVL_XFER_NOTIFY;
 	o.notif = data;
@@ -120,7 +122,8 @@ int kvl_notif_next(kvl_agent_t handle, struct kvl_notif **out)
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (out == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	notif = kvli_events_take_notif(&agent->events, &resume);
 	if (resume)
 		agent->ops->resume(agent->wire);

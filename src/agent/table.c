@@ -14,8 +14,8 @@ static const char *const kind_name[] = { "", "agent", "region", "peer", "list", 
 int kvli_handle_refuse(uint64_t h, enum kvli_kind kind, size_t entry)
 {
 	if (!kvli_handle_is(h, kind))
-		return kvli_fail(KVL_ERR_INVALID, entry, 0, "handle of the right kind", "%#" PRIx64 " is not a %s handle",
-				 h, kind_name[kind]);
+		return kvli_fail(KVL_ERR_INVALID, entry, 0, "handle of the right kind",
+				 "%#" PRIx64 " is not a %s handle", h, kind_name[kind]);
 	return kvli_fail(KVL_ERR_STALE, entry, 0, "handle of a living object",
 			 "%s handle %#" PRIx64 " belongs to an earlier life of its slot", kind_name[kind], h);
 }
@@ -80,8 +80,9 @@ static int table_take(struct kvli_table *t, uint32_t *out)
 		return 0;
 	}
 	if (t->used == t->max)
-		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, t->limit_name, "all %u %s slots are in use (option %s)",
-				 t->max, kind_name[t->kind], t->limit_name);
+		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, t->limit_name,
+				 "all %u %s slots are in use (option %s)", t->max, kind_name[t->kind],
+				 t->limit_name);
 	rc = t->used == t->room ? table_grow(t) : 0;
 	if (rc == 0)
 		*out = t->used++;

@@ -23,7 +23,8 @@ int kvl_xfer_poll(kvl_agent_t agent, kvl_xfer_t xfer)
 	case RECORD_PENDING:
 		return KVL_PENDING;
 	case RECORD_PREPARED:
-		return kvli_fail(KVL_ERR_NOT_POSTED, KVL_NO_ENTRY, 0, "posted", "the request has not been posted");
+		return kvli_fail(KVL_ERR_NOT_POSTED, KVL_NO_ENTRY, 0, "posted",
+				 "the request has not been posted");
 	default:
 		return kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
 	}
@@ -72,7 +73,8 @@ static int wait_spin(const struct wait_record *w, uint64_t deadline)
 }
 
 /* Drives the request's own lane when workers see to the others, else every lane in turn. */
-static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w, uint64_t deadline)
+static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w,
+		       uint64_t deadline)
 {
 	struct kvli_lane *lane;
 
@@ -87,7 +89,8 @@ static void wait_drive(struct kvli_agent *agent, kvl_xfer_t xfer, const struct w
 	kvli_peer_drop(lane->owner);
 }
 
-static void wait_step(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w, uint64_t deadline)
+static void wait_step(struct kvli_agent *agent, kvl_xfer_t xfer, const struct wait_record *w,
+		      uint64_t deadline)
 {
 	uint64_t calls = kvli_events_calls(&agent->events);
 
@@ -125,7 +128,8 @@ int kvl_xfer_wait(kvl_agent_t handle, kvl_xfer_t xfer, uint64_t timeout_ns)
 		if (rc != KVL_PENDING)
 			break;
 		if (agent_closing(agent)) {
-			rc = kvli_fail(KVL_ERR_CLOSED, KVL_NO_ENTRY, 0, "agent is open", "the agent is being closed");
+			rc = kvli_fail(KVL_ERR_CLOSED, KVL_NO_ENTRY, 0, "agent is open",
+				       "the agent is being closed");
 			break;
 		}
 		wait_step(agent, xfer, &w, deadline);
@@ -168,7 +172,8 @@ static int take_ends(struct kvli_agent *agent, struct kvl_end *out, size_t max)
 	size_t n = kvli_events_take_ends(&agent->events, ended, max < ENDS_AT_ONCE ? max : ENDS_AT_ONCE);
 
 	for (size_t i = 0; i < n; i++) {
-		out[i].xfer = kvli_handle_make(KVLI_XFER, agent->index, record_life(ended[i].record), ended[i].index);
+		out[i].xfer = kvli_handle_make(KVLI_XFER, agent->index, record_life(ended[i].record),
+					       ended[i].index);
 		out[i].status = record_error(ended[i].record);
 		out[i].user = ended[i].user;
 	}
@@ -184,7 +189,8 @@ int kvl_poll_many(kvl_agent_t handle, struct kvl_end *out, size_t max, uint64_t 
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	if (max && out == NULL)
-		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
+		return kvli_agent_return(agent,
+					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	if (max > INT32_MAX)
 		max = INT32_MAX;
 	do {
@@ -219,6 +225,25 @@ int kvl_agent_wait(kvl_agent_t handle, uint64_t timeout_ns)
 	while (!(any = events_ready(agent)) && wait_more(agent, kvli_events_any, deadline))
 		;
 	return kvli_agent_return(agent, any);
+}
+
+static int ready_notif(const struct kvli_events *e, const void *unused)
+{
+	(void)unused;
+	return e->notif_first != NULL;
+}
+
+int kvl_notif_wait(kvl_agent_t handle, uint64_t timeout_ns, struct kvl_notif **out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	uint64_t deadline = wait_deadline(timeout_ns);
+	int rc;
+
+	if (agent == NULL)
+		return kvli_agent_refused(handle);
+	while ((rc = kvl_notif_next(handle, out)) == KVL_ERR_AGAIN && wait_more(agent, ready_notif, deadline))
+		;
+	return kvli_agent_return(agent, rc);
 }
 
 int kvl_progress(kvl_agent_t handle)

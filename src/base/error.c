@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -54,11 +53,15 @@ void kvl_error_detail(struct kvl_error_detail *out)
 		*out = last;
 }
 
+const char *kvl_error_message(void)
+{
+	return last.message;
+}
+
 int kvli_fail(int code, size_t entry, int system, const char *rule, const char *format, ...)
 {
 	/* Built aside: the arguments may be parts of the detail that is being replaced. */
 	struct kvl_error_detail next = { .code = code, .system = system, .entry = entry };
-	int saved = errno;
 	va_list args;
 
 	snprintf(next.rule, sizeof(next.rule), "%s", rule);
@@ -66,7 +69,6 @@ int kvli_fail(int code, size_t entry, int system, const char *rule, const char *
 	vsnprintf(next.message, sizeof(next.message), format, args);
 	va_end(args);
 	last = next;
-	errno = saved;
 	return code;
 }
 

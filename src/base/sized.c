@@ -24,7 +24,8 @@ int kvli_sized_copy(void *out, const void *from, size_t size)
 		memset((uint8_t *)out + size, 0, theirs - size);
 		theirs = size;
 	}
-	memcpy((uint8_t *)out + sizeof(theirs), (const uint8_t *)from + sizeof(theirs), theirs - sizeof(theirs));
+	memcpy((uint8_t *)out + sizeof(theirs), (const uint8_t *)from + sizeof(theirs),
+	       theirs - sizeof(theirs));
 	return 0;
 }
 

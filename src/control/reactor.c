@@ -22,7 +22,8 @@ struct kvli_watch {
 
 struct kvli_reactor {
 	pthread_t thread;
-	pthread_mutex_t run; /* held while a callback runs: kvli_watch_del() waits on it. Recursive: callbacks delete too */
+	pthread_mutex_t
+		run; /* held while a callback runs: kvli_watch_del() waits on it. Recursive: callbacks delete too */
 	int epoll, stop_fd;
 	int stopping; /* under run */
 	struct kvli_watch *again;
@@ -137,7 +138,8 @@ int kvli_reactor_open(struct kvli_reactor **out)
 	int rc;
 
 	if (r == NULL)
-		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for the control thread");
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory",
+				 "no memory for the control thread");
 	run_init(&r->run);
 	r->epoll = epoll_create1(EPOLL_CLOEXEC);
 	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -157,7 +159,8 @@ close_fds:
 		close(r->stop_fd);
 	pthread_mutex_destroy(&r->run);
 	free(r);
-	return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, rc, "control thread", "can not start the control thread");
+	return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, rc, "control thread",
+			 "can not start the control thread");
 }
 
 void kvli_reactor_close(struct kvli_reactor *r)

@@ -43,6 +43,10 @@ enum lane_result {
 #define LANE_ISSUED 1 /* a chunk is on the wire */
 #define LANE_LAST   2 /* and nothing of the request is left */
 
-enum lane_drive { LANE_FREE = 0, LANE_DRIVEN = 1, LANE_CALLED = 2 };
+enum lane_drive {
+	LANE_FREE = 0,
+	LANE_DRIVEN = 1,
+	LANE_CALLED = 2
+};
 
 #endif

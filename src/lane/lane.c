@@ -55,8 +55,8 @@ static int lane_hook_issue(struct lane_core *core, uint32_t index)
 	if (job->cursor.at == job->cursor.n)
 		return LANE_LAST;
 	job_stamp_issue(job);
-	bytes = lane->ops->issue(lane->wire, job->op, &job->cursor, lane->engine->config.chunk_bytes, cookie, &path,
-				 &job->provider);
+	bytes = lane->ops->issue(lane->wire, job->op, &job->cursor, lane->engine->config.chunk_bytes, cookie,
+				 &path, &job->provider);
 	if (bytes < 0) {
 		if (bytes != KVL_ERR_AGAIN)
 			job->failed_segment = job->cursor.at;

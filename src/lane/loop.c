@@ -85,8 +85,8 @@ void kvli_loop_remove(struct kvli_lane *lane)
 
 /* ------------------------------------------------------------------------------------------------- workers */
 
-#define IDLE_YIELDS  200            /* fruitless turns before a worker with polled lanes sleeps between them */
-#define IDLE_NAP_NS  UINT64_C(50000) /* how long it then sleeps */
+#define IDLE_YIELDS 200 /* fruitless turns before a worker with polled lanes sleeps between them */
+#define IDLE_NAP_NS UINT64_C(50000) /* how long it then sleeps */
 
 /* Lanes that only wait for a completion to be polled: look again, but do not hold the core. */
 static void worker_rest(uint32_t fruitless)
@@ -152,7 +152,8 @@ static int loop_start(struct kvli_loop *loop)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (rc == 0)
 		worker_yields_to_posters(loop->thread);
-	return rc ? kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, rc, "worker thread", "can not start a worker") : 0;
+	return rc ? kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, rc, "worker thread", "can not start a worker")
+		  : 0;
 }
 
 static void loop_stop(struct kvli_loop *loop, int started)
@@ -191,7 +192,8 @@ int kvli_engine_open(struct kvli_engine *engine, const struct kvli_engine_config
 	engine->n_loops = config->workers ? config->workers : 1;
 	engine->loop = calloc(engine->n_loops, sizeof(*engine->loop));
 	if (engine->loop == NULL)
-		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %u loops", engine->n_loops);
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %u loops",
+				 engine->n_loops);
 	rc = kvli_order_open(&engine->order, config->max_jobs);
 	if (rc)
 		goto free_loops;

@@ -18,7 +18,8 @@ int kvli_order_open(struct kvli_order *order, uint32_t max_jobs)
 	if (order->lane == NULL || order->done == NULL) {
 		free(order->lane);
 		free(order->done);
-		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for the completion order");
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory",
+				 "no memory for the completion order");
 	}
 	pthread_mutex_init(&order->lock, NULL);
 	return 0;

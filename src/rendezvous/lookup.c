@@ -134,8 +134,11 @@ static int lookup_try(struct lookup *l)
 	return rc == LOOK_REPLACED ? KVL_ERR_AGAIN : rc;
 }
 
-/* Returns when something happened in the directory, the deadline passed, or it is time to look again. */
-static void lookup_wait(const struct lookup *l, uint64_t deadline)
+/*
+ * Waits until something happened in the directory, the deadline comes, or it is time to look again: 1. Returns 0 at
+ * once when the deadline has passed, so that there is a look after every wait.
+ */
+static int lookup_wait(const struct lookup *l, uint64_t deadline)
 {
 	struct pollfd poll = { .fd = l->notify, .events = POLLIN };
 	uint64_t now = kvli_now(), wait = l->notify < 0 ? LOOK_POLL_NS : LOOK_AGAIN_NS;
@@ -143,7 +146,7 @@ static void lookup_wait(const struct lookup *l, uint64_t deadline)
 	char events[4096];
 
 	if (now >= deadline)
-		return;
+		return 0;
 	if (wait > deadline - now)
 		wait = deadline - now;
 	t.tv_sec = 0;
@@ -151,29 +154,32 @@ static void lookup_wait(const struct lookup *l, uint64_t deadline)
 	if (ppoll(&poll, 1, &t, NULL) > 0)
 		while (read(l->notify, events, sizeof(events)) > 0)
 			;
+	return 1;
+}
+
+/* Each time, and before the look: the directory may be another one by now, and no change may be missed. */
+static void lookup_watch(struct lookup *l)
+{
+	const uint32_t events = IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+
+	if (l->notify < 0 || inotify_add_watch(l->notify, l->dir, events) >= 0)
+		return;
+	close(l->notify);
+	l->notify = -1;
 }
 
 static int lookup_until(struct lookup *l, uint64_t deadline)
 {
-	int rc = KVL_ERR_AGAIN;
+	int rc;
 
 	l->notify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	while (rc == KVL_ERR_AGAIN && kvli_now() < deadline) {
-		/* Each time, and before the look: the directory may be another one, and nothing may be
-		 * missed. */
-		if (l->notify >= 0 && inotify_add_watch(l->notify, l->dir,
-							IN_CREATE | IN_MOVED_TO | IN_DELETE_SELF |
-								IN_MOVE_SELF | IN_ONLYDIR) < 0) {
-			close(l->notify);
-			l->notify = -1;
-		}
+	do {
+		lookup_watch(l);
 		rc = lookup_try(l);
-		if (rc == KVL_ERR_AGAIN)
-			lookup_wait(l, deadline);
-	}
+	} while (rc == KVL_ERR_AGAIN && lookup_wait(l, deadline));
 	if (l->notify >= 0)
 		close(l->notify);
-	return rc == KVL_ERR_AGAIN ? lookup_try(l) : rc;
+	return rc;
 }
 
 int kvli_dir_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **buf, size_t *len)

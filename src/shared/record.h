@@ -39,8 +39,8 @@ enum record_state {
 /* error: 0 or a negative kvl_error. */
 KVLI_FN uint64_t record_make(uint64_t life, uint64_t post, enum record_state state, int error)
 {
-	return life << RECORD_LIFE_SHIFT | (post & RECORD_POST_MASK) << RECORD_POST_SHIFT | (uint64_t)state << 12 |
-	       (uint64_t)(uint32_t)-error;
+	return life << RECORD_LIFE_SHIFT | (post & RECORD_POST_MASK) << RECORD_POST_SHIFT |
+	       (uint64_t)state << 12 | (uint64_t)(uint32_t)-error;
 }
 
 KVLI_FN uint64_t record_life(uint64_t r)

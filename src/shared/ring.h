@@ -3,8 +3,8 @@
  * Single-producer single-consumer ring of variable-length frames, in memory that both processes map.
  *
  * word | lives in       | written by | read by  | write       | read        | edge
- * tail | shared segment | producer   | consumer | release.sys | acquire.sys | E1 publish: bytes < tail are filled
- * head | shared segment | consumer   | producer | release.sys | acquire.sys | E2 recycle: bytes < head may be refilled
+ * tail | shared segment | producer   | consumer | release.sys | acquire.sys | E1: bytes < tail are filled
+ * head | shared segment | consumer   | producer | release.sys | acquire.sys | E2: bytes < head may be refilled
  *
  * Invariant, 32-bit wrap-around: 0 <= tail - head <= size, both multiples of RING_GRAIN.
  *
@@ -109,7 +109,8 @@ KVLI_FN int64_t ring_room(struct ring_producer *p)
  */
 KVLI_FN int ring_reserve(struct ring_producer *p, uint32_t len, uint32_t *at, void **payload)
 {
-	uint32_t need = ring_need(len), to_end = ring_to_end(p->tail, p->size), skip = to_end < need ? to_end : 0;
+	uint32_t need = ring_need(len), to_end = ring_to_end(p->tail, p->size),
+		 skip = to_end < need ? to_end : 0;
 	struct ring_frame pad = { skip - RING_GRAIN, RING_PAD, 0, 0 };
 	int rc = ring_has_room(p, need + skip);
 

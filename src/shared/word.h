@@ -38,18 +38,20 @@ struct word64 {
 #ifdef __cplusplus
 extern "C"
 #endif
-void kvli_model_point(void);
+	void
+	kvli_model_point(void);
 #define KVLI_POINT() kvli_model_point()
 #else
 #define KVLI_POINT() ((void)0)
 #endif
 
 #if defined(__CUDA_ARCH__)
-#define KVLI_ASM_LOAD(how, type, reg, w)                                                                 \
-	type r_;                                                                                         \
-	asm volatile("ld." how " %0, [%1];" : reg(r_) : "l"(&(w)->v) : "memory");                        \
+#define KVLI_ASM_LOAD(how, type, reg, w)                                          \
+	type r_;                                                                  \
+	asm volatile("ld." how " %0, [%1];" : reg(r_) : "l"(&(w)->v) : "memory"); \
 	return r_
-#define KVLI_ASM_STORE(how, reg, w, value) asm volatile("st." how " [%0], %1;" ::"l"(&(w)->v), reg(value) : "memory")
+#define KVLI_ASM_STORE(how, reg, w, value) \
+	asm volatile("st." how " [%0], %1;" ::"l"(&(w)->v), reg(value) : "memory")
 #endif
 
 /* Relaxed: for a word's own writer, or where the comment at the site says why nothing is ordered by it. */
@@ -220,7 +222,8 @@ KVLI_FN int word64_cas_seq_sys(struct word64 *w, uint64_t from, uint64_t to)
 #if defined(__CUDA_ARCH__)
 	unsigned long long old_;
 	__threadfence_system();
-	old_ = atomicCAS_system((unsigned long long *)&w->v, (unsigned long long)from, (unsigned long long)to);
+	old_ = atomicCAS_system((unsigned long long *)&w->v, (unsigned long long)from,
+				(unsigned long long)to);
 	__threadfence_system();
 	return old_ == from;
 #else

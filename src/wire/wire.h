@@ -56,7 +56,7 @@ struct kvli_cursor {
 
 struct kvli_completion {
 	uint64_t cookie;
-	int status;   /* 0 or a negative kvl_error. After KVL_ERR_WIRE the lane is in error: what was issued behind
+	int status; /* 0 or a negative kvl_error. After KVL_ERR_WIRE the lane is in error: what was issued behind
 		       * moves nothing and completes with KVL_ERR_FLUSHED, until reopen() */
 	int provider; /* the wire's own code */
 };
@@ -90,12 +90,12 @@ struct kvli_wire_host {
 	int (*may_touch)(void *agent, uint32_t slot, uint64_t generation, uint64_t addr, uint64_t len,
 			 uint32_t right);
 	/* Initiator side; peer is the pointer given to connect(). */
-	void (*lost)(void *peer);             /* the peer is dead or gone */
-	void (*kick)(void *peer);             /* a blocked lane may go on: an answer or room has come */
+	void (*lost)(void *peer); /* the peer is dead or gone */
+	void (*kick)(void *peer); /* a blocked lane may go on: an answer or room has come */
 };
 
 struct kvli_wire_info {
-	int needs_poll;     /* completions come only by poll(): a driver with chunks in flight keeps polling */
+	int needs_poll; /* completions come only by poll(): a driver with chunks in flight keeps polling */
 	uint64_t max_chunk; /* bytes */
 };
 
@@ -109,7 +109,8 @@ struct kvli_wire_ops {
 	const char *name;
 	int (*available)(char *reason, size_t len); /* 1 or 0 with the reason */
 
-	int (*open)(const struct kvli_wire_host *host, const struct kvl_config *config, struct kvli_wire **out);
+	int (*open)(const struct kvli_wire_host *host, const struct kvl_config *config,
+		    struct kvli_wire **out);
 	/* Serving ends and connections of peers drop; all own connections are closed by now. */
 	void (*close)(struct kvli_wire *wire);
 	void (*info)(struct kvli_wire *wire, struct kvli_wire_info *out);

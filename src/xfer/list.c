@@ -53,7 +53,8 @@ static int list_note_region(struct kvli_list *list, struct kvli_region *region, 
 	if (region->mark == mark)
 		return 0;
 	if ((n & (n - 1)) == 0) { /* full: room doubles at powers of two */
-		struct kvli_region **grown = realloc(list->region, (n ? 2 * n : 1) * sizeof(struct kvli_region *));
+		struct kvli_region **grown =
+			realloc(list->region, (n ? 2 * n : 1) * sizeof(struct kvli_region *));
 
 		if (grown == NULL)
 			return list_nomem(list->n);
@@ -90,7 +91,8 @@ static int list_finish(struct kvli_list *list, int rc, struct kvli_list **out)
 	return rc;
 }
 
-int kvli_list_from_descs(struct kvli_region_set *set, const struct kvl_desc *desc, size_t n, struct kvli_list **out)
+int kvli_list_from_descs(struct kvli_region_set *set, const struct kvl_desc *desc, size_t n,
+			 struct kvli_list **out)
 {
 	struct kvli_list *list = list_new(n);
 	int rc = 0;
@@ -101,8 +103,8 @@ int kvli_list_from_descs(struct kvli_region_set *set, const struct kvl_desc *des
 	set->marks++;
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		if (desc[i].reserved)
-			rc = kvli_fail(KVL_ERR_INVALID, i, 0, "reserved is 0", "entry %zu has reserved = %u", i,
-				       desc[i].reserved);
+			rc = kvli_fail(KVL_ERR_INVALID, i, 0, "reserved is 0", "entry %zu has reserved = %u",
+				       i, desc[i].reserved);
 		else
 			rc = list_append(list, set, desc[i].addr, desc[i].len, desc[i].device);
 	}
@@ -119,17 +121,20 @@ static int run_check(const struct kvl_run *run, size_t i, size_t *total)
 		return kvli_fail(KVL_ERR_INVALID, i, 0, "count >= 1", "run %zu has count 0", i);
 	if (run->count > 1 && run->stride < run->len)
 		return kvli_fail(KVL_ERR_INVALID, i, 0, "stride >= length",
-				 "run %zu has stride %" PRIu64 " below its length %" PRIu64, i, run->stride, run->len);
+				 "run %zu has stride %" PRIu64 " below its length %" PRIu64, i, run->stride,
+				 run->len);
 	if (run->count > SIZE_MAX / sizeof(struct kvli_entry) - *total ||
 	    (run->count > 1 && run->stride > UINT64_MAX / (run->count - 1)) ||
 	    run->addr + run->stride * (run->count - 1) < run->addr)
 		return kvli_fail(KVL_ERR_RANGE, i, 0, "no wrap of the address space",
-				 "run %zu of %" PRIu64 " pieces wraps around the address space", i, run->count);
+				 "run %zu of %" PRIu64 " pieces wraps around the address space", i,
+				 run->count);
 	*total += run->count;
 	return 0;
 }
 
-int kvli_list_from_runs(struct kvli_region_set *set, const struct kvl_run *run, size_t n, struct kvli_list **out)
+int kvli_list_from_runs(struct kvli_region_set *set, const struct kvl_run *run, size_t n,
+			struct kvli_list **out)
 {
 	struct kvli_list *list;
 	size_t total = 0;
@@ -147,13 +152,14 @@ int kvli_list_from_runs(struct kvli_region_set *set, const struct kvl_run *run, 
 	set->marks++;
 	for (size_t i = 0; i < n; i++)
 		for (uint64_t k = 0; k < run[i].count && rc == 0; k++)
-			rc = list_append(list, set, run[i].addr + k * run[i].stride, run[i].len, run[i].device);
+			rc = list_append(list, set, run[i].addr + k * run[i].stride, run[i].len,
+					 run[i].device);
 	pthread_mutex_unlock(&set->lock);
 	return list_finish(list, rc, out);
 }
 
-int kvli_list_from_blocks(struct kvli_region_set *set, uint64_t base, uint64_t block_bytes, const uint32_t *index,
-			  size_t n, uint32_t device, struct kvli_list **out)
+int kvli_list_from_blocks(struct kvli_region_set *set, uint64_t base, uint64_t block_bytes,
+			  const uint32_t *index, size_t n, uint32_t device, struct kvli_list **out)
 {
 	struct kvli_list *list = list_new(n);
 	int rc = 0;
@@ -165,8 +171,9 @@ int kvli_list_from_blocks(struct kvli_region_set *set, uint64_t base, uint64_t b
 	for (size_t i = 0; i < n && rc == 0; i++) {
 		if (block_bytes && index[i] > (UINT64_MAX - base) / block_bytes)
 			rc = kvli_fail(KVL_ERR_RANGE, i, 0, "no wrap of the address space",
-				       "entry %zu, block %u of %" PRIu64 " bytes, wraps around the address space", i,
-				       index[i], block_bytes);
+				       "entry %zu, block %u of %" PRIu64
+				       " bytes, wraps around the address space",
+				       i, index[i], block_bytes);
 		else
 			rc = list_append(list, set, base + index[i] * block_bytes, block_bytes, device);
 	}

@@ -23,9 +23,10 @@ struct kvli_list {
 /* set: of the owner of the memory. On success the list has taken over one hold on peer. */
 int kvli_list_from_descs(struct kvli_region_set *set, const struct kvl_desc *desc, size_t n,
 			 struct kvli_list **out);
-int kvli_list_from_runs(struct kvli_region_set *set, const struct kvl_run *run, size_t n, struct kvli_list **out);
-int kvli_list_from_blocks(struct kvli_region_set *set, uint64_t base, uint64_t block_bytes, const uint32_t *index,
-			  size_t n, uint32_t device, struct kvli_list **out);
+int kvli_list_from_runs(struct kvli_region_set *set, const struct kvl_run *run, size_t n,
+			struct kvli_list **out);
+int kvli_list_from_blocks(struct kvli_region_set *set, uint64_t base, uint64_t block_bytes,
+			  const uint32_t *index, size_t n, uint32_t device, struct kvli_list **out);
 
 void kvli_list_hold(struct kvli_list *list);
 void kvli_list_drop(struct kvli_list *list);

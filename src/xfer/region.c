@@ -46,7 +46,8 @@ int kvli_region_set_add(struct kvli_region_set *set, struct kvli_region *region)
 		struct kvli_region **grown = realloc(set->region, room * sizeof(struct kvli_region *));
 
 		if (grown == NULL)
-			return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %zu regions", room);
+			return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory",
+					 "no memory for %zu regions", room);
 		set->region = grown;
 		set->room = room;
 	}
@@ -92,7 +93,8 @@ struct kvli_region *kvli_region_set_touch(const struct kvli_region_set *set, uin
 
 		if (region_touches(r, base, len))
 			first = r;
-		else if (r->at.base + (set->longest - 1) < base && r->at.base + (set->longest - 1) >= r->at.base)
+		else if (r->at.base + (set->longest - 1) < base &&
+			 r->at.base + (set->longest - 1) >= r->at.base)
 			break;
 	}
 	return first;
@@ -105,7 +107,8 @@ static int set_refuse(const struct kvli_region_set *set, uint64_t addr, uint64_t
 
 	if (r == NULL)
 		return kvli_fail(KVL_ERR_RANGE, entry, 0, "inside a registered region",
-				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", is in no registered region", entry, addr, len);
+				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", is in no registered region", entry,
+				 addr, len);
 	if (addr < r->at.base)
 		return kvli_fail(KVL_ERR_RANGE, entry, 0, "start >= region start",
 				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", begins before the region %#" PRIx64
@@ -121,7 +124,8 @@ static int find_device(const struct kvli_region *r, uint32_t device, size_t entr
 {
 	if (r->at.device != device)
 		return kvli_fail(KVL_ERR_RANGE, entry, 0, "device of the region",
-				 "entry %zu names device %u, its region is on device %u", entry, device, r->at.device);
+				 "entry %zu names device %u, its region is on device %u", entry, device,
+				 r->at.device);
 	*out = (struct kvli_region *)(uintptr_t)r;
 	return 0;
 }
@@ -133,8 +137,8 @@ int kvli_region_set_find(const struct kvli_region_set *set, uint64_t addr, uint6
 		return kvli_fail(KVL_ERR_INVALID, entry, 0, "length >= 1", "entry %zu has length 0", entry);
 	if (addr + (len - 1) < addr)
 		return kvli_fail(KVL_ERR_RANGE, entry, 0, "no wrap of the address space",
-				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", wraps around the address space", entry, addr,
-				 len);
+				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", wraps around the address space",
+				 entry, addr, len);
 	if (hint && region_holds(hint, addr, len))
 		return find_device(hint, device, entry, out);
 	for (size_t at = set_upper(set, addr); at > 0; at--) {
@@ -186,7 +190,7 @@ void kvli_region_force_close(struct kvli_region *region)
 	uint32_t use;
 
 	do
-		use = word32_load_relaxed_sys(&region->use); /* judged by the CAS */
+		use = word32_load_relaxed_sys(&region->use);                   /* judged by the CAS */
 	while (!word32_cas_seq_sys(&region->use, use, use | KVLI_USE_CLOSED)); /* no edge: a flag */
 }
 

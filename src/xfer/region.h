@@ -22,12 +22,13 @@ struct kvli_region {
 	struct word32 use;     /* pending requests that name it, or KVLI_USE_CLOSED */
 	struct word32 pins;    /* references to this struct: its set and the lists that name it */
 	uint64_t handle;       /* of a local one */
-	uint32_t counted;      /* registrations of the same range; under the agent's memory lock, as the next two */
-	uint32_t naming;       /* mentions in the deregistration that is going on */
-	int closing;           /* closed by it */
-	uint32_t mappable;     /* peers of this host may ask for its descriptor */
-	uint64_t mark;         /* list build that saw it last; under the set's lock */
-	int pinned_map;        /* a pointer into its mapping was handed out */
+	uint32_t
+		counted; /* registrations of the same range; under the agent's memory lock, as the next two */
+	uint32_t naming; /* mentions in the deregistration that is going on */
+	int closing;     /* closed by it */
+	uint32_t mappable; /* peers of this host may ask for its descriptor */
+	uint64_t mark;     /* list build that saw it last; under the set's lock */
+	int pinned_map;    /* a pointer into its mapping was handed out */
 	/* owned memory, for local regions of kvl_mem_alloc or with a memfd */
 	struct kvl_mem mem;
 	int owned;
@@ -69,7 +70,7 @@ void kvli_region_unuse(struct kvli_region *region);
 /* 1 when no request names it; none can from then on. 0: in use, nothing changed. */
 int kvli_region_close(struct kvli_region *region);
 void kvli_region_force_close(struct kvli_region *region); /* a peer's, whatever still names it */
-void kvli_region_reopen(struct kvli_region *region); /* undoes kvli_region_close() */
+void kvli_region_reopen(struct kvli_region *region);      /* undoes kvli_region_close() */
 int kvli_region_closed(const struct kvli_region *region);
 
 #endif

@@ -127,19 +127,22 @@ static int index_refuse(const char *side, size_t i, uint32_t index, size_t n)
 static int length_refuse(size_t i, uint64_t local, uint64_t remote)
 {
 	return kvli_fail(KVL_ERR_MISMATCH, i, 0, "equal lengths",
-			 "entry %zu is %" PRIu64 " bytes here and %" PRIu64 " bytes at the peer", i, local, remote);
+			 "entry %zu is %" PRIu64 " bytes here and %" PRIu64 " bytes at the peer", i, local,
+			 remote);
 }
 
 static int rights_refuse(size_t i, const struct kvli_entry *e, uint32_t right)
 {
-	return kvli_fail(KVL_ERR_RIGHTS, i, 0, right == KVL_REMOTE_WRITE ? "remote write allowed" : "remote read allowed",
-			 "entry %zu, %#" PRIx64 " + %" PRIu64 ", is in a region of the peer that does not allow %s", i,
-			 e->addr, e->len, right == KVL_REMOTE_WRITE ? "WRITE" : "READ");
+	return kvli_fail(KVL_ERR_RIGHTS, i, 0,
+			 right == KVL_REMOTE_WRITE ? "remote write allowed" : "remote read allowed",
+			 "entry %zu, %#" PRIx64 " + %" PRIu64
+			 ", is in a region of the peer that does not allow %s",
+			 i, e->addr, e->len, right == KVL_REMOTE_WRITE ? "WRITE" : "READ");
 }
 
 /* Appends a pair to the segments, growing the last one where both sides continue it. */
-static inline void segment_append(struct kvli_request *r, const struct kvli_entry *l, const struct kvli_entry *m,
-				  size_t entry, int merge)
+static inline void segment_append(struct kvli_request *r, const struct kvli_entry *l,
+				  const struct kvli_entry *m, size_t entry, int merge)
 {
 	struct kvli_segment *last = r->n_segments ? &r->segment[r->n_segments - 1] : NULL;
 
@@ -149,7 +152,8 @@ static inline void segment_append(struct kvli_request *r, const struct kvli_entr
 		last->len += l->len;
 		return;
 	}
-	r->segment[r->n_segments++] = (struct kvli_segment){ l->addr, m->addr, l->len, &m->region->at, entry };
+	r->segment[r->n_segments++] =
+		(struct kvli_segment){ l->addr, m->addr, l->len, &m->region->at, entry };
 }
 
 int kvli_request_pair(struct kvli_request *r, const struct kvli_list *local, const uint32_t *local_index,
@@ -181,8 +185,8 @@ uint8_t *kvli_request_copy_notif(const void *data, uint64_t len)
 	uint8_t *copy = malloc(len ? (size_t)len : 1);
 
 	if (copy == NULL)
-		kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for a notification of %" PRIu64 " bytes",
-			  len);
+		kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory",
+			  "no memory for a notification of %" PRIu64 " bytes", len);
 	else if (len)
 		memcpy(copy, data, (size_t)len);
 	return copy;

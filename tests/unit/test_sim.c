@@ -71,7 +71,7 @@ TEST(connect_checks_who_answers)
 	sim_end_close(&gone);
 	assert_refused(sim_connect(&a, &gone, &conn), KVL_ERR_STALE);
 	other = b.host.self;
-	strcpy(other.name, "sim-c");
+	memcpy(other.name, "sim-c", sizeof("sim-c"));
 	assert_refused(
 		kvli_wire_sim.connect(a.wire, &other, other.incarnation, KVL_INCARNATION, 0, &a, &conn),
 		KVL_ERR_IDENTITY);

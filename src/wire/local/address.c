@@ -37,7 +37,8 @@ int kvli_address_listen(const uint8_t incarnation[KVL_INCARNATION], int backlog,
 		*sock = fd;
 		return 0;
 	}
-	kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "listen", "can not listen for peers: %s", strerror(errno));
+	kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "listen", "can not listen for peers: %s",
+		  strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return KVL_ERR_SYSTEM;
@@ -85,5 +86,6 @@ int kvli_address_same_user(int sock)
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 && (cred.uid == geteuid() || cred.uid == 0);
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 &&
+	       (cred.uid == geteuid() || cred.uid == 0);
 }

@@ -17,7 +17,7 @@
 #include "wire/local/local.h"
 #include "wire/local/map.h"
 
-const char local_path_map[] = "map", local_path_copy[] = "copy", local_path_slot[] = "slot";
+const char kvli_path_map[] = "map", kvli_path_copy[] = "copy", kvli_path_slot[] = "slot";
 
 /* ------------------------------------------------------------------------------------------- the peer's end */
 
@@ -71,12 +71,13 @@ static int conn_make_segment(struct kvli_conn *conn, int *fd)
 	*fd = memfd_create("kvlane-lanes", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0 || ftruncate(*fd, (off_t)conn->segment_len) ||
 	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "shared memory", "can not make shared memory for '%s'",
-				 conn->identity.name);
+		return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "shared memory",
+				 "can not make shared memory for '%s'", conn->identity.name);
 	conn->segment = kvli_map_sealed(*fd, conn->segment_len, 1);
-	return conn->segment ? 0 :
-			       kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory", "can not map %zu bytes for '%s'",
-					 conn->segment_len, conn->identity.name);
+	return conn->segment
+		       ? 0
+		       : kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
+				   "can not map %zu bytes for '%s'", conn->segment_len, conn->identity.name);
 }
 
 static void lane_init(struct kvli_conn *conn, uint32_t i)
@@ -126,35 +127,38 @@ static int conn_refused(const struct kvli_conn *conn, const struct message *m)
 	switch (m->status) {
 	case KVL_ERR_IDENTITY:
 		return kvli_fail(KVL_ERR_IDENTITY, KVL_NO_ENTRY, 0, "the agent of the metadata answers",
-				 "expected '%s' at its address, '%s' answered", conn->identity.name, m->self.name);
+				 "expected '%s' at its address, '%s' answered", conn->identity.name,
+				 m->self.name);
 	case KVL_ERR_PERMISSION:
 		return kvli_fail(KVL_ERR_PERMISSION, KVL_NO_ENTRY, 0, "same user",
 				 "agent '%s' refuses connections of this user", conn->identity.name);
 	default:
-		return kvli_fail(m->status < 0 && m->status >= KVL_ERR_FATAL ? m->status : KVL_ERR_CORRUPT, KVL_NO_ENTRY,
-				 0, "handshake", "agent '%s' refused the connection", conn->identity.name);
+		return kvli_fail(m->status < 0 && m->status >= KVL_ERR_FATAL ? m->status : KVL_ERR_CORRUPT,
+				 KVL_NO_ENTRY, 0, "handshake", "agent '%s' refused the connection",
+				 conn->identity.name);
 	}
 }
 
 static int conn_check_welcome(struct kvli_conn *conn, const struct message *m, int table_fd)
 {
 	if (m->type != MESSAGE_WELCOME)
-		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "handshake", "agent '%s' sent message type %u",
-				 conn->identity.name, m->type);
+		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "handshake",
+				 "agent '%s' sent message type %u", conn->identity.name, m->type);
 	if (m->status)
 		return conn_refused(conn, m);
 	if (memcmp(m->self.incarnation, conn->identity.incarnation, KVL_INCARNATION) ||
 	    strcmp(m->self.name, conn->identity.name))
 		return kvli_fail(KVL_ERR_IDENTITY, KVL_NO_ENTRY, 0, "the agent of the metadata answers",
-				 "expected '%s' at its address, '%s' answered", conn->identity.name, m->self.name);
+				 "expected '%s' at its address, '%s' answered", conn->identity.name,
+				 m->self.name);
 	if (m->exports > 1u << 20 || m->notif_max_bytes == 0)
-		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "handshake", "agent '%s' exports %u regions",
-				 conn->identity.name, m->exports);
+		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "handshake",
+				 "agent '%s' exports %u regions", conn->identity.name, m->exports);
 	conn->table_len = m->exports * sizeof(struct word64);
 	conn->table = kvli_map_sealed(table_fd, conn->table_len, 0);
 	if (conn->table == NULL)
-		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "export table", "agent '%s' has no usable export table",
-				 conn->identity.name);
+		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "export table",
+				 "agent '%s' has no usable export table", conn->identity.name);
 	conn->exports = m->exports;
 	conn->path.notif_max_bytes = m->notif_max_bytes;
 	return 0;
@@ -168,10 +172,11 @@ int kvli_conn_late(const struct kvli_conn *conn, int rc, const char *when)
 	if (rc == KVL_ERR_CLOSED)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "agent is open", "the agent is being closed");
 	if (rc == KVL_ERR_PEER_LOST)
-		return kvli_fail(rc, KVL_NO_ENTRY, 0, "peer is connected", "agent '%s' closed the connection %s",
-				 conn->identity.name, when);
-	return kvli_fail(rc, KVL_NO_ENTRY, 0, "handshake", "agent '%s' sent bytes of another protocol or version %s",
-			 conn->identity.name, when);
+		return kvli_fail(rc, KVL_NO_ENTRY, 0, "peer is connected",
+				 "agent '%s' closed the connection %s", conn->identity.name, when);
+	return kvli_fail(rc, KVL_NO_ENTRY, 0, "handshake",
+			 "agent '%s' sent bytes of another protocol or version %s", conn->identity.name,
+			 when);
 }
 
 /* Trying is the only way to know: containers, hardened kernels and other users all refuse differently. */
@@ -193,17 +198,17 @@ static void conn_probe_copy(struct kvli_conn *conn, uint64_t probe)
 static void conn_choose_path(struct kvli_conn *conn, uint64_t probe)
 {
 	uint32_t paths = conn->wire->paths;
-	const char *best = local_path_slot;
+	const char *best = kvli_path_slot;
 
 	if (paths & PATH_COPY)
 		conn_probe_copy(conn, probe);
 	else if (!(paths & PATH_MAP))
 		snprintf(conn->path.reason, sizeof(conn->path.reason), "option local_paths allows slot only");
 	if (paths & PATH_MAP)
-		best = local_path_map;
+		best = kvli_path_map;
 	else if (word32_load_relaxed_sys(&conn->copy_works)) /* just set */
-		best = local_path_copy;
-	if (best == local_path_copy)
+		best = kvli_path_copy;
+	if (best == kvli_path_copy)
 		snprintf(conn->path.reason, sizeof(conn->path.reason), "option local_paths leaves out map");
 	memcpy(conn->path.path, best, strlen(best) + 1);
 }
@@ -264,7 +269,8 @@ static int conn_watch(struct kvli_conn *conn)
 	int rc = kvli_watch_add(reactor, conn->sock, EPOLLRDHUP, conn_sock, conn, &conn->sock_watch);
 
 	if (rc == 0)
-		rc = kvli_watch_add(reactor, conn->bell, EPOLLIN | EPOLLRDHUP, conn_bell, conn, &conn->bell_watch);
+		rc = kvli_watch_add(reactor, conn->bell, EPOLLIN | EPOLLRDHUP, conn_bell, conn,
+				    &conn->bell_watch);
 	if (rc == 0 && conn->pidfd >= 0)
 		rc = kvli_watch_add(reactor, conn->pidfd, EPOLLIN, conn_pid, conn, &conn->pid_watch);
 	return rc;
@@ -275,8 +281,8 @@ static int conn_dial(struct kvli_conn *conn, const void *address, uint32_t addre
 	int rc;
 
 	if (address_len != KVL_INCARNATION)
-		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "address length", "the address of '%s' is %u bytes",
-				 conn->identity.name, address_len);
+		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "address length",
+				 "the address of '%s' is %u bytes", conn->identity.name, address_len);
 	rc = kvli_address_connect(address, deadline, conn->wire->host->closing, &conn->sock);
 	if (rc == KVL_ERR_STALE)
 		return kvli_fail(rc, KVL_NO_ENTRY, 0, "agent is alive", "agent '%s' of this metadata is gone",
@@ -284,10 +290,11 @@ static int conn_dial(struct kvli_conn *conn, const void *address, uint32_t addre
 	if (rc == KVL_ERR_TIMED_OUT || rc == KVL_ERR_CLOSED)
 		return kvli_conn_late(conn, rc, "to the connect");
 	if (rc)
-		return kvli_fail(rc, KVL_NO_ENTRY, errno, "connect", "can not connect to '%s'", conn->identity.name);
-	if (!kvli_address_same_user(conn->sock))
-		return kvli_fail(KVL_ERR_PERMISSION, KVL_NO_ENTRY, 0, "same user", "agent '%s' runs as another user",
+		return kvli_fail(rc, KVL_NO_ENTRY, errno, "connect", "can not connect to '%s'",
 				 conn->identity.name);
+	if (!kvli_address_same_user(conn->sock))
+		return kvli_fail(KVL_ERR_PERMISSION, KVL_NO_ENTRY, 0, "same user",
+				 "agent '%s' runs as another user", conn->identity.name);
 	conn_find_process(conn);
 	return 0;
 }

@@ -24,7 +24,8 @@ void kvli_lane_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, in
 
 int kvli_conn_live(const struct kvli_conn *conn, const struct kvli_remote *r)
 {
-	return r->slot < conn->exports && word64_load_seq_sys(&conn->table[r->slot]) == r->generation; /* E7 */
+	return r->slot < conn->exports &&
+	       word64_load_seq_sys(&conn->table[r->slot]) == r->generation; /* E7 */
 }
 
 static void lane_busy_begin(struct kvli_wire_lane *lane)
@@ -150,9 +151,10 @@ static int64_t vector_move(struct kvli_wire_lane *lane, enum kvl_op op, struct k
 
 	if (n == 0)
 		return KVL_ERR_STALE;
-	moved = op == KVL_WRITE ?
-			process_vm_writev(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0) :
-			process_vm_readv(lane->conn->pid, local, (unsigned long)n, remote, (unsigned long)n, 0);
+	moved = op == KVL_WRITE ? process_vm_writev(lane->conn->pid, local, (unsigned long)n, remote,
+						    (unsigned long)n, 0)
+				: process_vm_readv(lane->conn->pid, local, (unsigned long)n, remote,
+						   (unsigned long)n, 0);
 	if (moved == 0)
 		errno = EFAULT;
 	if (moved <= 0)
@@ -209,15 +211,15 @@ int64_t kvli_copy_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli
 	int64_t bytes = 0;
 
 	if (cursor->segment[cursor->at].region->map) {
-		*path = local_path_map;
+		*path = kvli_path_map;
 		return map_issue(lane, op, cursor, max_bytes, cookie);
 	}
 	if (word32_load_relaxed_sys(&conn->copy_works)) { /* a hint: the kernel has the last word */
-		*path = local_path_copy;
+		*path = kvli_path_copy;
 		bytes = vector_issue(lane, op, cursor, max_bytes, cookie, provider);
 	}
 	if (bytes)
 		return bytes;
-	*path = local_path_slot;
+	*path = kvli_path_slot;
 	return kvli_slot_issue(lane, op, cursor, max_bytes, cookie);
 }

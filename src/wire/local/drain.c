@@ -34,13 +34,15 @@ static int notif_begin(struct serve *s, struct serve_lane *lane, const struct ri
 }
 
 /* f is a private copy of the header; the payload is copied out before anything depends on it. */
-static int serve_notif(struct serve *s, struct serve_lane *lane, const struct ring_frame *f, const void *payload)
+static int serve_notif(struct serve *s, struct serve_lane *lane, const struct ring_frame *f,
+		       const void *payload)
 {
 	int rc = f->flags & FRAME_FIRST ? notif_begin(s, lane, f) : 0;
 
 	if (rc)
 		return rc;
-	if (lane->notif == NULL || f->arg != lane->notif->pub.len || f->len > lane->notif->pub.len - lane->notif_got)
+	if (lane->notif == NULL || f->arg != lane->notif->pub.len ||
+	    f->len > lane->notif->pub.len - lane->notif_got)
 		return KVL_ERR_CORRUPT;
 	memcpy((uint8_t *)(lane->notif + 1) + lane->notif_got, payload, f->len);
 	lane->notif_got += f->len;
@@ -67,11 +69,13 @@ static int range_status(const struct serve *s, const struct frame_range *r, uint
 {
 	const struct kvli_wire_host *host = s->wire->host;
 
-	return host->may_touch(host->agent, r->slot, r->generation, r->addr, r->len, right) ? 0 : KVL_ERR_STALE;
+	return host->may_touch(host->agent, r->slot, r->generation, r->addr, r->len, right) ? 0
+											    : KVL_ERR_STALE;
 }
 
 /* Inside a serving period. The range is judged after it was copied out of shared memory. */
-static int serve_range(struct serve *s, struct serve_lane *lane, const struct ring_frame *f, const void *payload)
+static int serve_range(struct serve *s, struct serve_lane *lane, const struct ring_frame *f,
+		       const void *payload)
 {
 	const uint8_t *bytes = (const uint8_t *)payload + sizeof(struct frame_range);
 	struct frame_range r;
@@ -92,21 +96,24 @@ static int serve_range(struct serve *s, struct serve_lane *lane, const struct ri
 	return serve_done(lane, f->arg, status, (const uint8_t *)(uintptr_t)r.addr, (uint32_t)r.len);
 }
 
-static int serve_copy(struct serve *s, struct serve_lane *lane, const struct ring_frame *f, const void *payload)
+static int serve_copy(struct serve *s, struct serve_lane *lane, const struct ring_frame *f,
+		      const void *payload)
 {
-	uint64_t serving = word64_load_relaxed_sys(&lane->words->serving) | 1; /* own word, or scribbled over: odd */
+	uint64_t serving =
+		word64_load_relaxed_sys(&lane->words->serving) | 1; /* own word, or scribbled over: odd */
 	int rc = 0;
 
 	if (f->len < sizeof(struct frame_range))
 		return KVL_ERR_CORRUPT;
-	word64_exchange_seq_sys(&lane->words->serving, serving); /* E7 */
+	word64_exchange_seq_sys(&lane->words->serving, serving);                          /* E7 */
 	if (!seq_before((uint32_t)f->arg, word32_load_seq_sys(&lane->words->void_below))) /* E7 */
 		rc = serve_range(s, lane, f, payload);
 	word64_store_release_sys(&lane->words->serving, serving + 1); /* E7 */
 	return rc;
 }
 
-static int serve_frame(struct serve *s, struct serve_lane *lane, const struct ring_frame *f, const void *payload)
+static int serve_frame(struct serve *s, struct serve_lane *lane, const struct ring_frame *f,
+		       const void *payload)
 {
 	switch (f->type) {
 	case FRAME_NOTIF:

@@ -29,7 +29,8 @@ static int conn_import_unmapped(const struct kvli_conn *conn, const struct kvli_
 	if (conn->wire->paths & (PATH_COPY | PATH_SLOT))
 		return 0;
 	return kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "local_paths",
-			 "the region %#" PRIx64 " of '%s' can not be mapped and option local_paths allows map only",
+			 "the region %#" PRIx64
+			 " of '%s' can not be mapped and option local_paths allows map only",
 			 r->base, conn->identity.name);
 }
 
@@ -44,8 +45,8 @@ int kvli_conn_import(struct kvli_conn *conn, struct kvli_remote *r, int mappable
 	if (rc)
 		return rc;
 	if (m.status == 0 && m.len == r->len && fd[0] >= 0)
-		r->map = kvli_map_range(fd[0], m.offset, m.len, (r->rights & KVL_REMOTE_WRITE) != 0, &r->map_start,
-					&r->map_len);
+		r->map = kvli_map_range(fd[0], m.offset, m.len, (r->rights & KVL_REMOTE_WRITE) != 0,
+					&r->map_start, &r->map_len);
 	kvli_message_close_fds(fd);
 	/* withdrawn since the metadata was made: kept, so that using it says stale */
 	return r->map || m.status == KVL_ERR_STALE ? 0 : conn_import_unmapped(conn, r);

@@ -25,7 +25,9 @@ static int paths_parse(const char *text, uint32_t *out)
 	static const struct {
 		const char *name;
 		uint32_t bit;
-	} known[] = { { local_path_map, PATH_MAP }, { local_path_copy, PATH_COPY }, { local_path_slot, PATH_SLOT } };
+	} known[] = { { kvli_path_map, PATH_MAP },
+		      { kvli_path_copy, PATH_COPY },
+		      { kvli_path_slot, PATH_SLOT } };
 
 	*out = 0;
 	while (*text) {
@@ -39,7 +41,8 @@ static int paths_parse(const char *text, uint32_t *out)
 		*out |= known[i].bit;
 		text += n + (text[n] == ',');
 	}
-	return *out ? 0 : kvli_fail(KVL_ERR_OPTION, KVL_NO_ENTRY, 0, "local_paths", "local_paths names no path");
+	return *out ? 0
+		    : kvli_fail(KVL_ERR_OPTION, KVL_NO_ENTRY, 0, "local_paths", "local_paths names no path");
 }
 
 /* Sealed so that peers can map it but never write it, whatever they do with the descriptor. */
@@ -53,12 +56,14 @@ static int table_make(struct kvli_wire *wire)
 	wire->table = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, wire->table_fd, 0);
 	if (wire->table == MAP_FAILED)
 		goto fail;
-	if (fcntl(wire->table_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0)
+	if (fcntl(wire->table_fd, F_ADD_SEALS,
+		  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL) == 0)
 		return 0;
 	munmap(wire->table, len);
 fail:
 	wire->table = NULL;
-	return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "shared memory", "can not make the export table");
+	return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "shared memory",
+			 "can not make the export table");
 }
 
 static void wire_free(struct kvli_wire *wire)
@@ -77,7 +82,8 @@ static void wire_free(struct kvli_wire *wire)
 	free(wire);
 }
 
-static int local_open(const struct kvli_wire_host *host, const struct kvl_config *config, struct kvli_wire **out)
+static int local_open(const struct kvli_wire_host *host, const struct kvl_config *config,
+		      struct kvli_wire **out)
 {
 	struct kvli_wire *wire = calloc(1, sizeof(*wire));
 	int rc;
@@ -96,7 +102,8 @@ static int local_open(const struct kvli_wire_host *host, const struct kvl_config
 	wire->export = calloc(wire->max_regions, sizeof(*wire->export));
 	rc = paths_parse(config->local_paths, &wire->paths);
 	if (rc == 0 && (wire->resume_fd < 0 || wire->export == NULL))
-		rc = kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "resources", "can not open the local wire");
+		rc = kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "resources",
+			       "can not open the local wire");
 	if (rc == 0)
 		rc = table_make(wire);
 	if (rc == 0)

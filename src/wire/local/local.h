@@ -25,11 +25,12 @@
 #define PATH_COPY 2u
 #define PATH_SLOT 4u
 
-extern const char local_path_map[], local_path_copy[], local_path_slot[];
+extern const char kvli_path_map[], kvli_path_copy[], kvli_path_slot[];
 
 /* ------------------------------------------------------------------------------------------- target's side */
 
-struct export {
+struct export
+{
 	uint64_t generation; /* 0: not exported */
 	int fd;              /* -1: can not be mapped */
 	uint64_t offset, len;
@@ -47,10 +48,10 @@ struct serve_lane {
 /* The target's end of one connection. */
 struct serve {
 	struct kvli_wire *wire;
-	struct serve *next;  /* under wire->serve_lock */
-	struct word32 refs;  /* the list, and revoke() while it waits outside the lock */
-	struct word32 dead;  /* the initiator has closed or died: it copies no more */
-	int sock, bell;      /* bell: -1 before HELLO */
+	struct serve *next; /* under wire->serve_lock */
+	struct word32 refs; /* the list, and revoke() while it waits outside the lock */
+	struct word32 dead; /* the initiator has closed or died: it copies no more */
+	int sock, bell;     /* bell: -1 before HELLO */
 	struct kvli_watch *sock_watch, *bell_watch;
 	struct kvli_identity peer;
 	void *segment;

@@ -50,9 +50,9 @@ static void message_take_fds(struct msghdr *h, int fd[MESSAGE_FDS])
 	int taken = 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(h); c; c = CMSG_NXTHDR(h, c)) {
-		size_t n = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS ?
-				   (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) :
-				   0;
+		size_t n = c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS
+				   ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int)
+				   : 0;
 
 		for (size_t i = 0; i < n; i++) {
 			int one;
@@ -70,10 +70,9 @@ int kvli_message_recv(int sock, struct message *m, int fd[MESSAGE_FDS])
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))];
 	struct iovec iov = { m, sizeof(*m) };
-	struct msghdr h = { .msg_iov = &iov,
-			    .msg_iovlen = 1,
-			    .msg_control = control,
-			    .msg_controllen = sizeof(control) };
+	struct msghdr h = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 	ssize_t n;
 
 	for (int i = 0; i < MESSAGE_FDS; i++)

@@ -12,7 +12,12 @@
 #define LOCAL_MAGIC   0x314c564bu /* "KVL1" */
 #define LOCAL_VERSION 1u
 
-enum message_type { MESSAGE_HELLO = 1, MESSAGE_WELCOME = 2, MESSAGE_MAP = 3, MESSAGE_MAPPED = 4 };
+enum message_type {
+	MESSAGE_HELLO = 1,
+	MESSAGE_WELCOME = 2,
+	MESSAGE_MAP = 3,
+	MESSAGE_MAPPED = 4
+};
 
 struct message {
 	uint32_t magic, version, type;

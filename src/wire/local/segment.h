@@ -26,8 +26,8 @@
 
 #include "shared/ring.h"
 
-#define SEGMENT_LINE(type, name)                                                                                \
-	type name;                                                                                              \
+#define SEGMENT_LINE(type, name) \
+	type name;               \
 	uint8_t pad_##name[KVLI_LINE - sizeof(type)]
 
 struct segment_head {
@@ -58,7 +58,8 @@ static inline struct segment_lane *segment_lane(void *segment, uint32_t lane)
 	return (struct segment_lane *)(void *)((uint8_t *)segment + sizeof(struct segment_head)) + lane;
 }
 
-static inline uint8_t *segment_ring(void *segment, uint32_t lanes, uint32_t ring_bytes, uint32_t lane, int back)
+static inline uint8_t *segment_ring(void *segment, uint32_t lanes, uint32_t ring_bytes, uint32_t lane,
+				    int back)
 {
 	return (uint8_t *)segment_lane(segment, lanes) + (2 * (size_t)lane + (size_t)back) * ring_bytes;
 }

@@ -142,7 +142,8 @@ static int serve_admit(struct serve *s, const struct message *m, int fd[MESSAGE_
 	s->peer = m->self;
 	s->bell = fd[1];
 	fd[1] = -1;
-	return kvli_watch_add(s->wire->host->reactor, s->bell, EPOLLIN | EPOLLRDHUP, serve_bell, s, &s->bell_watch);
+	return kvli_watch_add(s->wire->host->reactor, s->bell, EPOLLIN | EPOLLRDHUP, serve_bell, s,
+			      &s->bell_watch);
 }
 
 static int serve_hello(struct serve *s, const struct message *m, int fd[MESSAGE_FDS])
@@ -348,9 +349,15 @@ static size_t fence_room(const struct kvli_wire *wire)
 	return n;
 }
 
+static int fence_still_in(const struct fence_wait *w)
+{
+	return word64_load_seq_sys(w->busy) == w->seen && /* E7 */
+	       !word32_load_acquire_sys(&w->serve->dead); /* a flag */
+}
+
 static int fence_one(const struct fence_wait *w, uint64_t deadline)
 {
-	while (word64_load_seq_sys(w->busy) == w->seen && !word32_load_acquire_sys(&w->serve->dead)) { /* E7 */
+	while (fence_still_in(w)) { /* E7 */
 		if (kvli_now() >= deadline)
 			return KVL_ERR_TIMED_OUT;
 		sched_yield();

@@ -54,7 +54,8 @@ static int64_t slot_take(struct kvli_wire_lane *lane, enum kvl_op op, uint64_t l
 	uint32_t back = lane->back.size / 2 - lane->back_bytes;
 	int64_t room;
 
-	if (lane->op_next - lane->op_first > lane->op_mask || back < ring_need(op == KVL_READ ? FRAME_LEAST : 0))
+	if (lane->op_next - lane->op_first > lane->op_mask ||
+	    back < ring_need(op == KVL_READ ? FRAME_LEAST : 0))
 		return KVL_ERR_AGAIN;
 	room = forward_room(lane, want);
 	if (room < 0)
@@ -83,8 +84,8 @@ static int slot_push(struct kvli_wire_lane *lane, enum kvl_op op, const struct k
 	return 0;
 }
 
-int64_t kvli_slot_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c, uint64_t max_bytes,
-			uint64_t cookie)
+int64_t kvli_slot_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *c,
+			uint64_t max_bytes, uint64_t cookie)
 {
 	const struct kvli_segment *s = &c->segment[c->at];
 	struct slot_op *o = &lane->op[lane->op_next & lane->op_mask];
@@ -179,12 +180,13 @@ int kvli_slot_fence(struct kvli_wire_lane *lane, int status)
 
 	if (lane->op_first == lane->op_next)
 		return 0;
-	word32_exchange_seq_sys(&lane->words->void_below, lane->op_next);        /* E7 */
-	if (!gone && word64_load_seq_sys(&lane->words->serving) & 1) /* E7 */
+	word32_exchange_seq_sys(&lane->words->void_below, lane->op_next); /* E7 */
+	if (!gone && word64_load_seq_sys(&lane->words->serving) & 1)      /* E7 */
 		return KVL_ERR_AGAIN;
 	while (lane->op_first != lane->op_next)
 		slot_finish(lane, status);
-	kvli_slot_poll(lane); /* answers given before they were void: none can follow, and the ring is free again */
+	kvli_slot_poll(
+		lane); /* answers given before they were void: none can follow, and the ring is free again */
 	return 0;
 }
 
@@ -202,7 +204,8 @@ int kvli_slot_notify(struct kvli_wire_lane *lane, const void *data, uint64_t len
 			rc = room == RING_CORRUPT ? lane_broken(lane) : KVL_ERR_AGAIN;
 			break;
 		}
-		f.len = (uint32_t)least(least(len - *sent, (uint64_t)room), ring_max_payload(lane->forward.size));
+		f.len = (uint32_t)least(least(len - *sent, (uint64_t)room),
+					ring_max_payload(lane->forward.size));
 		f.flags = (uint16_t)((first ? FRAME_FIRST : 0) | (*sent + f.len == len ? FRAME_LAST : 0));
 		rc = ring_reserve(&lane->forward, f.len, &at, &to);
 		if (rc) {
