@@ -14,17 +14,12 @@
 
 #include <kvlane/kvlane.h>
 
-#define FOREVER UINT64_MAX /* every request ends within its deadline, so waiting for an end is bounded */
-
 /* Every refused call leaves a sentence that says what was wrong. */
 static inline int must(int code)
 {
-	struct kvl_error_detail detail;
-
-	if (code >= 0)
-		return code;
-	kvl_error_detail(&detail);
-	errx(1, "%s: %s", kvl_error_name(code), detail.message);
+	if (code < 0)
+		errx(1, "%s: %s", kvl_error_name(code), kvl_error_message());
+	return code;
 }
 
 /* Opens an agent with memory for its peers, and connects it to one that joins the same directory. */
@@ -38,20 +33,9 @@ static inline kvl_agent_t agent_join(const char *dir, const char *name, const ch
 	must(kvl_agent_open(name, NULL, &agent));
 	must(kvl_mem_alloc(agent, len, KVL_REMOTE_ALL, &addr, &mr));
 	must(kvl_publish(agent, dir));
-	must(kvl_peer_find(agent, dir, other, FOREVER, peer));
+	must(kvl_peer_find(agent, dir, other, KVL_FOREVER, peer));
 	*memory = addr;
 	return agent;
-}
-
-static inline struct kvl_notif *notif_wait(kvl_agent_t agent)
-{
-	struct kvl_notif *notif;
-	int code;
-
-	while ((code = kvl_notif_next(agent, &notif)) == KVL_ERR_AGAIN)
-		must(kvl_agent_wait(agent, FOREVER));
-	must(code);
-	return notif;
 }
 
 /*

@@ -35,12 +35,12 @@ int main(void)
 	must(kvl_write(alice, peer, &local, &remote, 1, NULL, &xfer));
 
 	/* ... and its end means that the bytes are in bob's memory, where bob sees them. */
-	must(kvl_xfer_wait(alice, xfer, FOREVER));
+	must(kvl_xfer_wait(alice, xfer, KVL_FOREVER));
 	bytes_check(target, 'k', BYTES);
 	must(kvl_xfer_release(alice, xfer));
 
-	must(kvl_agent_close(alice, FOREVER));
-	must(kvl_agent_close(bob, FOREVER));
+	must(kvl_agent_close(alice, KVL_FOREVER));
+	must(kvl_agent_close(bob, KVL_FOREVER));
 	printf("%d bytes written and compared\n", BYTES);
 	return 0;
 }

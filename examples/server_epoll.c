@@ -6,16 +6,19 @@
 #include <sys/epoll.h>
 #include "example.h"
 
-#define PROCESSES 4
-#define CLIENTS   25 /* in each process */
-#define BYTES     65536
-#define CONTENT   'k'
+enum {
+	PROCESSES = 4,
+	CLIENTS = 25 /* in each of them */,
+	BYTES = 65536,
+	CONTENT = 'k'
+};
 
 static void clients(const char *dir)
 {
 	kvl_agent_t agent[CLIENTS];
 	kvl_peer_t server;
 	char *memory[CLIENTS], name[KVL_NAME_MAX];
+	struct kvl_notif *done;
 
 	for (int i = 0; i < CLIENTS; i++) {
 		snprintf(name, sizeof(name), "client-%d-%d", getpid(), i);
@@ -23,9 +26,10 @@ static void clients(const char *dir)
 		must(kvl_notify(agent[i], server, &memory[i], sizeof(memory[i]), NULL));
 	}
 	for (int i = 0; i < CLIENTS; i++) {
-		kvl_notif_free(notif_wait(agent[i]));
+		must(kvl_notif_wait(agent[i], KVL_FOREVER, &done));
+		kvl_notif_free(done);
 		bytes_check(memory[i], CONTENT, BYTES);
-		must(kvl_agent_close(agent[i], FOREVER));
+		must(kvl_agent_close(agent[i], KVL_FOREVER));
 	}
 }
 
@@ -41,7 +45,7 @@ static void answer(kvl_agent_t agent, const char *dir, const struct kvl_notif *n
 	kvl_peer_t client;
 	kvl_xfer_t xfer;
 
-	must(kvl_peer_find(agent, dir, notif->peer, FOREVER, &client));
+	must(kvl_peer_find(agent, dir, notif->peer, KVL_FOREVER, &client));
 	must(kvl_write(agent, client, &local, &remote, 1, &opts, &xfer));
 }
 
@@ -70,7 +74,7 @@ static void server(const char *dir)
 			must(kvl_xfer_release(agent, end[i].xfer));
 		}
 	}
-	must(kvl_agent_close(agent, FOREVER));
+	must(kvl_agent_close(agent, KVL_FOREVER));
 }
 
 int main(void)
