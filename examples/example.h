@@ -38,6 +38,14 @@ static inline kvl_agent_t agent_join(const char *dir, const char *name, const ch
 	return agent;
 }
 
+static inline struct kvl_notif *notif_wait(kvl_agent_t agent)
+{
+	struct kvl_notif *notif;
+
+	must(kvl_notif_wait(agent, KVL_FOREVER, &notif));
+	return notif;
+}
+
 /*
  * Runs n children in processes of their own and parent in this one, with a fresh directory to meet in. Forked
  * before any agent is open: an agent does not survive a fork. Returns the exit code of the whole.

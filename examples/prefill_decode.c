@@ -5,15 +5,11 @@
  */
 #include "example.h"
 
-enum {
-	PROMPTS = 8,
-	BLOCKS = 40 /* of a prompt */
-};
-enum {
-	BLOCK_BYTES = 16384,
-	POOL_BLOCKS = 512,
-	POOL_BYTES = POOL_BLOCKS * BLOCK_BYTES
-};
+#define PROMPTS     8
+#define BLOCKS      40 /* of a prompt */
+#define BLOCK_BYTES 16384
+#define POOL_BLOCKS 512
+#define POOL_BYTES  (POOL_BLOCKS * BLOCK_BYTES)
 
 struct ask {
 	uint32_t prompt, table[BLOCKS];
@@ -36,7 +32,6 @@ static void prefill(const char *dir)
 	kvl_agent_t agent = agent_join(dir, "prefill", "decode", POOL_BYTES, &pool, &peer);
 	struct kvl_region_info region = { .size = sizeof(region) };
 	struct kvl_xfer_opts opts = { .size = sizeof(opts), .flags = KVL_XFER_NOTIFY };
-	struct kvl_notif *asked;
 	uint32_t table[BLOCKS];
 	kvl_xfer_t xfer;
 
@@ -44,9 +39,8 @@ static void prefill(const char *dir)
 	kvl_list_t ours = pool_list(agent, KVL_LOCAL, (uintptr_t)pool);
 	kvl_list_t theirs = pool_list(agent, peer, region.addr);
 	for (uint32_t n = 0; n < PROMPTS; n++) {
-		must(kvl_notif_wait(agent, KVL_FOREVER, &asked));
+		struct kvl_notif *asked = notif_wait(agent);
 		const struct ask *ask = asked->data;
-
 		for (uint32_t i = 0; i < BLOCKS; i++) {
 			table[i] = (n * BLOCKS + i) * 7 % POOL_BLOCKS;
 			memset(pool + table[i] * BLOCK_BYTES, (int)(ask->prompt + i), BLOCK_BYTES);
@@ -67,14 +61,12 @@ static void decode(const char *dir)
 	kvl_peer_t peer;
 	kvl_agent_t agent = agent_join(dir, "decode", "prefill", POOL_BYTES, &pool, &peer);
 	struct ask ask = { 0 };
-	struct kvl_notif *done;
 
 	for (; ask.prompt < PROMPTS; ask.prompt++) {
 		for (uint32_t i = 0; i < BLOCKS; i++)
 			ask.table[i] = (ask.prompt * BLOCKS + i) * 5 % POOL_BLOCKS;
 		must(kvl_notify(agent, peer, &ask, sizeof(ask), NULL));
-		must(kvl_notif_wait(agent, KVL_FOREVER, &done));
-		kvl_notif_free(done);
+		kvl_notif_free(notif_wait(agent));
 		for (uint32_t i = 0; i < BLOCKS; i++)
 			bytes_check(pool + ask.table[i] * BLOCK_BYTES, ask.prompt + i, BLOCK_BYTES);
 	}

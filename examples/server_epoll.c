@@ -6,19 +6,16 @@
 #include <sys/epoll.h>
 #include "example.h"
 
-enum {
-	PROCESSES = 4,
-	CLIENTS = 25 /* in each of them */,
-	BYTES = 65536,
-	CONTENT = 'k'
-};
+#define PROCESSES 4
+#define CLIENTS   25 /* in each process */
+#define BYTES     65536
+#define CONTENT   'k'
 
 static void clients(const char *dir)
 {
 	kvl_agent_t agent[CLIENTS];
 	kvl_peer_t server;
 	char *memory[CLIENTS], name[KVL_NAME_MAX];
-	struct kvl_notif *done;
 
 	for (int i = 0; i < CLIENTS; i++) {
 		snprintf(name, sizeof(name), "client-%d-%d", getpid(), i);
@@ -26,8 +23,7 @@ static void clients(const char *dir)
 		must(kvl_notify(agent[i], server, &memory[i], sizeof(memory[i]), NULL));
 	}
 	for (int i = 0; i < CLIENTS; i++) {
-		must(kvl_notif_wait(agent[i], KVL_FOREVER, &done));
-		kvl_notif_free(done);
+		kvl_notif_free(notif_wait(agent[i]));
 		bytes_check(memory[i], CONTENT, BYTES);
 		must(kvl_agent_close(agent[i], KVL_FOREVER));
 	}
