@@ -356,7 +356,7 @@ KVL_API KVL_CHECK int kvl_publish(kvl_agent_t agent, const char *dir);
 KVL_API KVL_CHECK int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **buf,
 				 size_t *len);
 
-/* kvl_lookup and kvl_peer_connect in one call. */
+/* kvl_lookup, waiting up to timeout_ns for the agent, then kvl_peer_connect with connect_timeout_ms. */
 KVL_API KVL_CHECK int kvl_peer_find(kvl_agent_t agent, const char *dir, const char *name, uint64_t timeout_ns,
 				    kvl_peer_t *out);
 

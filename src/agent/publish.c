@@ -170,8 +170,7 @@ int kvl_peer_find(kvl_agent_t agent, const char *dir, const char *name, uint64_t
 
 	if (rc)
 		return rc;
-	spent = kvli_now() - start;
-	rc = kvl_peer_connect(agent, buf, len, timeout_ns > spent ? timeout_ns - spent : 1, out);
+	rc = kvl_peer_connect(agent, buf, len, 0, out);
 	free(buf);
 	return rc;
 }

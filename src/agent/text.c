@@ -51,3 +51,14 @@ void kvli_text_drop(const char *text)
 	pthread_mutex_unlock(&pool_lock);
 	free(item);
 }
+
+size_t kvli_text_alive(void)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&pool_lock);
+	for (const struct pooled *item = pool; item; item = item->next)
+		n++;
+	pthread_mutex_unlock(&pool_lock);
+	return n;
+}

@@ -135,8 +135,8 @@ static int lookup_try(struct lookup *l)
 }
 
 /*
- * Waits until something happened in the directory, the deadline comes, or it is time to look again: 1. Returns 0 at
- * once when the deadline has passed, so that there is a look after every wait.
+ * Waits until something happened in the directory, the deadline comes, or it is time to look again: 1.
+ * 0, without waiting, when the deadline has passed: there is a look after every wait.
  */
 static int lookup_wait(const struct lookup *l, uint64_t deadline)
 {
