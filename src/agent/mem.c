@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/mem.h"
+#include "base/shmap.h"
 
 /* ----------------------------------------------------------------------------------------------- checking */
 
@@ -279,19 +280,16 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 
 static void *alloc_map(uint64_t len, int *fd)
 {
-	void *addr;
+	void *addr = NULL;
 
 	*fd = memfd_create("kvlane", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
-		return MAP_FAILED;
-	if (ftruncate(*fd, (off_t)len))
-		goto close_fd;
-	addr = mmap(NULL, (size_t)len, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	if (addr != MAP_FAILED)
-		return addr;
-close_fd:
-	close(*fd);
-	return MAP_FAILED;
+		return NULL;
+	if (ftruncate(*fd, (off_t)len) == 0)
+		addr = kvli_shmap(*fd, 0, (size_t)len, PROT_READ | PROT_WRITE);
+	if (addr == NULL)
+		close(*fd);
+	return addr;
 }
 
 int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr, kvl_mr_t *out)
@@ -306,7 +304,7 @@ int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "length >= 1",
 							  "can not allocate %" PRIu64 " bytes", len));
 	mem.addr = alloc_map(len, &mem.fd);
-	if (mem.addr == MAP_FAILED)
+	if (mem.addr == NULL)
 		return kvli_agent_return(
 			agent, kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
 					 "can not allocate %" PRIu64 " bytes of shared memory", len));

@@ -163,7 +163,6 @@ int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **bu
 
 int kvl_peer_find(kvl_agent_t agent, const char *dir, const char *name, uint64_t timeout_ns, kvl_peer_t *out)
 {
-	uint64_t start = kvli_now(), spent;
 	size_t len;
 	void *buf;
 	int rc = kvl_lookup(dir, name, timeout_ns, &buf, &len);

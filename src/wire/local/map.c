@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/shmap.h"
 #include "kvlane/kvlane.h"
 
 int kvli_map_seal(int fd)
@@ -43,9 +44,9 @@ void *kvli_map_range(int fd, uint64_t offset, uint64_t len, int writable, void *
 
 	if (len > SIZE_MAX - skip || offset > UINT64_MAX - len || !fd_holds(fd, offset + len))
 		return NULL;
-	at = mmap(NULL, (size_t)(len + skip), PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED, fd,
-		  (off_t)(offset - skip));
-	if (at == MAP_FAILED)
+	at = kvli_shmap(fd, (off_t)(offset - skip), (size_t)(len + skip),
+			PROT_READ | (writable ? PROT_WRITE : 0));
+	if (at == NULL)
 		return NULL;
 	*start = at;
 	*start_len = (size_t)(len + skip);
