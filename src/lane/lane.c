@@ -242,7 +242,8 @@ void kvli_lane_run_until(struct kvli_lane *lane, const struct word64 *record, ui
 			result = lane_steps(lane, record, pending);
 		} while (result == LANE_MOVED && word64_load_acquire_sys(record) == pending && /* E5 */
 			 kvli_now() < deadline_ns);
-	} while (!lane_leave(lane, result == LANE_MOVED && !lane_queue_empty(&lane->core)));
+	} while (!lane_leave(lane,
+			     (result == LANE_MOVED || lane->needs_poll) && !lane_queue_empty(&lane->core)));
 }
 
 void kvli_lane_sweep(struct kvli_lane *lane)
