@@ -12,9 +12,6 @@
 /* Pieces of one cross-process call. Longer vectors stopped paying when measured; see docs/bench.md. */
 #define VECTOR 128
 
-/* How far ahead the next pieces are fetched: far enough to hide a memory access behind one block copy. */
-#define PREFETCH_BYTES 256
-
 void kvli_lane_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider)
 {
 	uint32_t at = (lane->done_first + lane->n_done++) & lane->op_mask;
@@ -47,21 +44,6 @@ static void cursor_advance(struct kvli_cursor *c, uint64_t bytes)
 	c->offset = 0;
 }
 
-static void piece_prefetch(const struct kvli_cursor *c, enum kvl_op op)
-{
-	const struct kvli_segment *next = &c->segment[c->at + 1];
-	const char *local, *remote;
-
-	if (c->at + 1 >= c->n || next->region->map == NULL)
-		return;
-	local = (const char *)(uintptr_t)next->local;
-	remote = (const char *)next->region->map + (next->remote - next->region->base);
-	for (int i = 0; i < PREFETCH_BYTES; i += 64) {
-		__builtin_prefetch((op == KVL_WRITE ? local : remote) + i, 0);
-		__builtin_prefetch((op == KVL_WRITE ? remote : local) + i, 1);
-	}
-}
-
 static uint64_t piece_left(const struct kvli_cursor *c, uint64_t max)
 {
 	uint64_t left = c->segment[c->at].len - c->offset;
@@ -84,7 +66,6 @@ static uint64_t map_copy(struct kvli_wire_lane *lane, enum kvl_op op, struct kvl
 			break;
 		region = s->region;
 		remote = region->map + (s->remote - region->base) + c->offset;
-		piece_prefetch(c, op);
 		memcpy(op == KVL_WRITE ? remote : local, op == KVL_WRITE ? local : remote, n);
 		bytes += n;
 		cursor_advance(c, n);
