@@ -95,10 +95,10 @@ static void post_times(struct kvli_request *r, uint64_t deadline_ns)
 {
 	uint64_t length = deadline_ns ? deadline_ns : r->deadline_ns;
 
-	r->post_ns = kvli_now();
+	r->job.post_ns = kvli_now();
 	r->start_ns = 0;
 	word64_store_relaxed_sys(&r->deadline_at, /* published with PENDING */
-				 length < UINT64_MAX - r->post_ns ? r->post_ns + length : UINT64_MAX);
+				 length < UINT64_MAX - r->job.post_ns ? r->job.post_ns + length : UINT64_MAX);
 }
 
 /*

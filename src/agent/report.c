@@ -44,8 +44,8 @@ static void report_fill(const struct kvli_request *r, uint64_t record, struct kv
 	out->lane = r->lane->index;
 	if (record_state(record) == RECORD_PREPARED)
 		return;
-	out->post_ns = r->post_ns;
-	out->start_ns = r->start_ns ? r->start_ns : r->post_ns;
+	out->post_ns = r->job.post_ns;
+	out->start_ns = r->start_ns ? r->start_ns : r->job.post_ns;
 	if (!ended)
 		return;
 	out->provider = r->job.provider;
@@ -53,7 +53,7 @@ static void report_fill(const struct kvli_request *r, uint64_t record, struct kv
 	out->chunks = r->job.core.chunks;
 	out->ticket = r->job.core.ticket;
 	out->issue_ns = r->job.issue_ns;
-	out->wire_ns = r->job.wire_ns;
+	out->wire_ns = r->job.wire_ns || r->job.core.chunks == 0 ? r->job.wire_ns : r->end_ns;
 	out->end_ns = r->end_ns;
 	if (r->job.failed_segment < r->n_segments)
 		out->failed_entry = r->segment[r->job.failed_segment].entry;

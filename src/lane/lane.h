@@ -25,10 +25,9 @@ struct kvli_job {
 	/* for the report */
 	uint64_t bytes;
 	size_t failed_segment; /* in which the failing chunk began; SIZE_MAX while well */
-	uint64_t issue_ns, wire_ns;
+	uint64_t post_ns, issue_ns, wire_ns; /* wire_ns 0 at the end: the same as the end */
 	const char *path;
 	int provider;
-	int timed; /* take issue_ns and wire_ns */
 };
 
 struct kvli_engine;

@@ -32,7 +32,7 @@ struct kvli_request {
 	int has_notif, auto_release;
 	uint64_t deadline_ns;      /* length, from each post */
 	struct word64 deadline_at; /* point in time of the present post */
-	uint64_t start_ns, post_ns, end_ns;
+	uint64_t start_ns, end_ns;
 	void *user;
 	/* the list of ends, under events->lock */
 	struct kvli_request *next_end, *prev_end;
