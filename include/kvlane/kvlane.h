@@ -24,6 +24,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define KVL_VERSION_MAJOR 0
 #define KVL_VERSION_MINOR 1
@@ -139,7 +140,8 @@ enum kvl_retire_order {
 
 /*
  * Options. 0 and NULL mean default. The same names are accepted by kvl_config_set(), in configuration files
- * (name = value, '#' starts a comment) and, in capitals after KVLANE_, in the environment.
+ * (name = value, '#' starts a comment) and, in capitals after KVLANE_, in the environment. kvl_option_info() tells
+ * what each may be.
  */
 struct kvl_config {
 	size_t size;
@@ -170,8 +172,12 @@ struct kvl_config {
 
 #define KVL_NO_WORKERS UINT32_MAX
 
-/* All defaults; sets size. */
-KVL_API void kvl_config_init(struct kvl_config *config);
+/* All defaults; sets size. Inline, so that it is the caller's size whatever library is loaded. */
+static inline void kvl_config_init(struct kvl_config *config)
+{
+	memset(config, 0, sizeof(*config));
+	config->size = sizeof(*config);
+}
 
 /*
  * Sets one option from text ("workers", "2"; sizes take k, m, g; workers takes 0). The text is copied.

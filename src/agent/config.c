@@ -40,14 +40,6 @@ static int config_check_rest(const struct kvl_config *config)
 	return 0;
 }
 
-void kvl_config_init(struct kvl_config *config)
-{
-	if (!config)
-		return;
-	memset(config, 0, sizeof(*config));
-	config->size = sizeof(*config);
-}
-
 void kvl_config_fini(struct kvl_config *config)
 {
 	const struct kvli_option_value none = { .number = 0, .text = NULL };

@@ -186,8 +186,7 @@ int kvli_option_unknown(const char *name)
 
 /* ------------------------------------------------------------------------------------------------ parsing */
 
-/* Digits only: strtoull() would take spaces, signs and wrap-arounds. Returns the end, NULL when there is no
- * number. */
+/* Digits only: strtoull() would take spaces, signs and wrap-arounds. Returns the end, NULL without digits. */
 static const char *number_scan(const char *text, uint64_t *out)
 {
 	uint64_t n = 0;
@@ -204,8 +203,7 @@ static const char *number_scan(const char *text, uint64_t *out)
 	return at == text ? NULL : at;
 }
 
-/* Multiplies by the suffix that is all that is left of the text; 0 when it is none or the product is too
- * large. */
+/* Multiplies by the suffix, which is the rest of the text; 0 when it is no suffix or the product too large. */
 static int suffix_apply(const char *suffix, uint64_t *n)
 {
 	static const char units[] = "kmgtp";

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings that may lie beside the caller's own in a struct kvl_config. Any thread; short locks, no blocking.
- */
+/* Strings that may lie beside the caller's own in a struct kvl_config. Any thread; short locks only. */
 #ifndef KVLI_TEXT_H
 #define KVLI_TEXT_H
 

@@ -97,8 +97,10 @@ static int name_free(const struct publication *p, uint64_t deadline)
 			 p->name);
 }
 
-/* Gives the temporary file its name. KVL_ERR_AGAIN, not recorded: it was taken for a leftover while it was
- * new. */
+/*
+ * Gives the temporary file its name. KVL_ERR_AGAIN, not recorded: it was taken for a leftover and removed, in
+ * the moment before it was locked.
+ */
 static int temporary_place(struct publication *p)
 {
 	const struct kvli_dir_entry *before = p->before;

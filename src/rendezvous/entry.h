@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a rendezvous directory, as publishers and lookups both see them. The protocol is told in
- * dir.h. */
+/* The files of a rendezvous directory, as publishers and lookups see them. dir.h tells the protocol. */
 #ifndef KVLI_RENDEZVOUS_ENTRY_H
 #define KVLI_RENDEZVOUS_ENTRY_H
 
@@ -28,19 +27,16 @@ enum kvli_leftover {
 /* KVL_ERR_INVALID unless dir and rest (the other pointers) are there and name is an agent's name. */
 int kvli_entry_check(const char *dir, const char *name, int rest);
 
-/* Records a failure of the directory, named with what went wrong: NOT_FOUND, PERMISSION or SYSTEM by errno.
- */
+/* Records a failure of the directory: NOT_FOUND, PERMISSION or SYSTEM by errno; what: what went wrong. */
 int kvli_entry_fail(const char *dir, const char *what, int system);
 
 /* Opens the directory; the caller closes *out. */
 int kvli_entry_dir(const char *dir, int *out);
 
-/* Takes the write lock of one byte if it is free; -1 with errno otherwise. Held until the last close of fd.
- */
+/* Takes the write lock of one byte if it is free; -1 with errno otherwise. Held until fd is closed. */
 int kvli_entry_lock(int fd, off_t byte);
 
-/* 1 when another open file description has that lock, -1 with errno when it cannot be known. Takes nothing.
- */
+/* 1 when somebody else has that lock, -1 with errno when it cannot be known. Takes nothing. */
 int kvli_entry_held(int fd, off_t byte);
 
 /* 1 when the name in the directory still leads to that file. */
