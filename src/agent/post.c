@@ -15,7 +15,7 @@ struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfe
 
 	if (i < word32_load_acquire_sys(&agent->requests.high)) { /* E10 */
 		*record = record_observe(agent->requests.slot[i].record);
-		if (record_state(*record) != RECORD_FREE &&
+		if (record_state(*record) != RECORD_FREE && record_state(*record) != RECORD_RELEASING &&
 		    kvli_handle_make(KVLI_XFER, agent->index, record_life(*record), i) == xfer)
 			return &agent->requests.slot[i];
 	}
@@ -206,11 +206,9 @@ int kvli_release(struct kvli_agent *agent, kvl_xfer_t xfer)
 
 	if (r == NULL)
 		return xfer_refuse(xfer);
-	/* POSTING keeps posters and other releases away while it is taken apart */
-	if (record_pending(old) ||
-	    !word64_cas_seq_sys(r->record, old, record_with_state(old, RECORD_POSTING, 0))) /* E5 */
+	/* under the lock: a report that looks at the request under it is done, or finds it gone */
+	if (record_pending(old) || !kvli_events_release(&agent->events, r, old))
 		return busy_refuse();
-	kvli_events_forget(&agent->events, r);
 	request_free(agent, r);
 	return 0;
 }

@@ -42,8 +42,8 @@ static void report_fill(const struct kvli_request *r, uint64_t record, struct kv
 	out->pieces = r->n_segments;
 	out->failed_entry = KVL_NO_ENTRY;
 	out->lane = r->lane->index;
-	if (record_state(record) == RECORD_PREPARED)
-		return;
+	if (record_state(record) == RECORD_PREPARED || record_state(record) == RECORD_POSTING)
+		return; /* the times belong to whoever posts it */
 	out->post_ns = r->job.post_ns;
 	out->start_ns = r->start_ns ? r->start_ns : r->job.post_ns;
 	if (!ended)
@@ -96,6 +96,9 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r == NULL)
 		rc = kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+	else if (record_state(record) == RECORD_POSTING)
+		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "not being posted",
+			       "another thread is posting the request");
 	else if (stamp == KVL_STAMP_START)
 		r->start_ns = at;
 	else if (record_state(record) == RECORD_ENDED)

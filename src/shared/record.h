@@ -12,7 +12,8 @@
  * record | poster: PREPARED/ended -> POSTING (CAS) | anyone       | seq                        |
  *        | poster: POSTING -> PENDING              | anyone       | release                    |
  *        | lane's driver: PENDING -> end, once     | pollers      | release.sys / acquire.sys  | E5
- *        | owner: not pending -> next life (CAS)   | anyone       | seq                        |
+ *        | owner: not pending -> RELEASING (CAS)   | anyone       | seq                        |
+ *        | owner: RELEASING -> next life, FREE     | anyone       | release                    |
  *
  * Seeing an end with the handle's life proves: every byte of the request has moved or will never move, its
  * notification is out, and nobody but the caller touches its memory or its slot again.
@@ -27,7 +28,8 @@ enum record_state {
 	RECORD_PREPARED = 1,
 	RECORD_POSTING = 2, /* one thread is inside post; nobody else may post or release */
 	RECORD_PENDING = 3,
-	RECORD_ENDED = 4, /* error 0: well */
+	RECORD_ENDED = 4,     /* error 0: well */
+	RECORD_RELEASING = 5, /* one thread takes it apart; to anybody else it is gone */
 };
 
 #define RECORD_LIFE_BITS  36

@@ -125,13 +125,17 @@ size_t kvli_events_take_ends(struct kvli_events *e, struct kvli_ended *out, size
 	return n;
 }
 
-void kvli_events_forget(struct kvli_events *e, struct kvli_request *r)
+int kvli_events_release(struct kvli_events *e, struct kvli_request *r, uint64_t seen)
 {
+	int done;
+
 	pthread_mutex_lock(&e->lock);
-	if (r->listed)
+	done = word64_cas_seq_sys(r->record, seen, record_with_state(seen, RECORD_RELEASING, 0)); /* E5 */
+	if (done && r->listed)
 		ends_unlink(e, r);
 	events_level(e);
 	pthread_mutex_unlock(&e->lock);
+	return done;
 }
 
 /* Empty notifications cost memory too. */

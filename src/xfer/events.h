@@ -38,8 +38,8 @@ struct kvli_ended {
 
 /* Takes ends off the list, oldest first. */
 size_t kvli_events_take_ends(struct kvli_events *e, struct kvli_ended *out, size_t max);
-/* Takes this one off if it is listed: its request is being released. */
-void kvli_events_forget(struct kvli_events *e, struct kvli_request *r);
+/* Moves a request that still stands as `seen` to RELEASING and takes it off the list; 0 when it does not. */
+int kvli_events_release(struct kvli_events *e, struct kvli_request *r, uint64_t seen);
 
 /* KVL_ERR_AGAIN when the limit is reached, unless the queue is empty. */
 int kvli_events_deliver(struct kvli_events *e, struct kvli_notif *notif);

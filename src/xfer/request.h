@@ -2,11 +2,12 @@
 /*
  * Requests: slots with a terminal record each. A request's life is in its record (shared/record.h):
  *
- *	FREE -> PREPARED -> POSTING -> PENDING -> ENDED -> (POSTING again | next life, FREE)
+ *	FREE -> PREPARED -> POSTING -> PENDING -> ENDED -> (POSTING again | RELEASING -> next life, FREE)
  *
- * Who may touch a slot: in FREE nobody; PREPARED and ENDED whoever wins the CAS to POSTING or to the next
- * life; POSTING that thread; PENDING the lane's driver. A thread that holds events->lock and sees PENDING
- * knows that the slot stays as it is until it unlocks, because ends are published under that lock.
+ * Who may touch a slot: in FREE nobody; PREPARED and ENDED whoever wins the CAS to POSTING or RELEASING;
+ * POSTING and RELEASING that thread; PENDING the lane's driver. A thread that holds events->lock and sees
+ * PREPARED, PENDING or ENDED knows that what the request holds stays until it unlocks: ends are published and
+ * releases begun under that lock.
  */
 #ifndef KVLI_REQUEST_H
 #define KVLI_REQUEST_H
@@ -62,7 +63,7 @@ void kvli_requests_close(struct kvli_requests *q); /* every request is released 
 /* A slot in state FREE; NULL when all are in use. */
 struct kvli_request *kvli_request_take(struct kvli_requests *q);
 
-/* Frees what it holds and ends its life; from FREE-to-be or after a won CAS. */
+/* Frees what it holds and ends its life; the caller has it alone. */
 void kvli_request_give(struct kvli_requests *q, struct kvli_request *r);
 
 /*
