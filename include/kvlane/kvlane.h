@@ -311,7 +311,10 @@ KVL_API KVL_CHECK int kvl_peer_connect(kvl_agent_t agent, const void *metadata, 
  */
 KVL_API KVL_CHECK int kvl_peer_update(kvl_agent_t agent, kvl_peer_t peer, const void *metadata, size_t len);
 
-/* Closes it: its pending requests end (KVL_ERR_PEER_LOST). Its lists and requests are stale from then on. */
+/*
+ * Closes it: its pending requests end (KVL_ERR_PEER_LOST). From then on its lists and requests can not be posted
+ * (KVL_ERR_STALE); requests can still be polled, reported and released. May block for one chunk copy of a lane.
+ */
 KVL_API KVL_CHECK int kvl_peer_close(kvl_agent_t agent, kvl_peer_t peer);
 
 struct kvl_peer_info {
@@ -511,7 +514,7 @@ struct kvl_report {
 	size_t size;
 	int status;     /* as kvl_xfer_poll */
 	int provider;   /* the wire's own code of the first error (errno on the local wire), 0 when none */
-	uint64_t bytes; /* moved so far */
+	uint64_t bytes; /* handed to the wire; 0 until the end */
 	uint64_t total_bytes; /* of the lists */
 	uint64_t descriptors; /* entries of the lists */
 	uint64_t pieces;      /* after neighbours were merged */
@@ -535,7 +538,7 @@ enum kvl_stamp {
 
 /*
  * Sets start_ns or end_ns of the report by hand, for callers who count from an earlier event or to a later
- * one; time_ns 0 means now. KVL_ERR_BUSY: an end is stamped only after the end.
+ * one; time_ns 0 means now; a post clears both. KVL_ERR_BUSY: an end is stamped only after the end.
  */
 KVL_API KVL_CHECK int kvl_xfer_stamp(kvl_agent_t agent, kvl_xfer_t xfer, enum kvl_stamp stamp,
 				     uint64_t time_ns);
@@ -589,7 +592,7 @@ KVL_API KVL_CHECK int kvl_poll_many(kvl_agent_t agent, struct kvl_end *out, size
  */
 KVL_API KVL_CHECK int kvl_agent_wait(kvl_agent_t agent, uint64_t timeout_ns);
 
-/* One bounded pass of progress; returns how many chunks moved. For agents with no workers. */
+/* One bounded pass over the lanes; returns how many of them moved something. For agents with no workers. */
 KVL_API int kvl_progress(kvl_agent_t agent);
 
 /*

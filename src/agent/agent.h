@@ -43,7 +43,8 @@ struct kvli_agent {
 	pthread_mutex_t memory_lock; /* registrations, one at a time */
 	struct kvli_region_set regions;
 	struct kvli_table region_table, peer_table, list_table;
-	pthread_mutex_t connect_lock; /* who is connected: no incarnation twice */
+	pthread_mutex_t connect_lock; /* no incarnation is connected twice; guards connecting */
+	struct kvli_peer *connecting;
 
 	struct word32 ticking; /* the deadline timer runs */
 	int timer_fd;
@@ -65,6 +66,7 @@ struct kvli_peer {
 	struct word32 refs;
 	struct word32 state;
 	kvl_peer_t handle;
+	struct kvli_peer *next_connecting;
 	struct kvli_identity identity;
 	struct kvli_conn *conn;
 	struct kvli_path_info path;

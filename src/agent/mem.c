@@ -148,32 +148,27 @@ void kvli_region_forget(struct kvli_agent *agent, struct kvli_region *r)
 	pthread_mutex_unlock(&agent->regions.lock);
 }
 
-static struct kvli_region *region_new(const struct kvl_mem *m, size_t i)
+static int region_new(const struct kvl_mem *m, size_t i, struct kvli_region **out)
 {
 	struct kvli_region *r = calloc(1, sizeof(*r));
-	int fd = -1;
 
-	if (r && (m->flags & KVL_MEM_FD)) {
-		fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
-		if (fd < 0) {
-			kvli_fail(KVL_ERR_SYSTEM, i, errno, "dup",
-				  "region %zu: can not duplicate descriptor %d", i, m->fd);
-			free(r);
-			return NULL;
-		}
-	}
-	if (r == NULL) {
-		kvli_fail(KVL_ERR_NOMEM, i, 0, "memory", "no memory for region %zu", i);
-		return NULL;
-	}
+	if (r == NULL)
+		return kvli_fail(KVL_ERR_NOMEM, i, 0, "memory", "no memory for region %zu", i);
 	r->mem = *m;
-	r->mem.fd = fd;
+	r->mem.fd = m->flags & KVL_MEM_FD ? fcntl(m->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	if ((m->flags & KVL_MEM_FD) && r->mem.fd < 0) {
+		kvli_fail(KVL_ERR_SYSTEM, i, errno, "dup", "region %zu: can not duplicate descriptor %d", i,
+			  m->fd);
+		free(r);
+		return KVL_ERR_SYSTEM;
+	}
 	r->at.base = (uintptr_t)m->addr;
 	r->at.len = m->len;
 	r->at.rights = mem_rights(m);
 	r->at.device = m->device;
 	r->counted = 1;
-	return r;
+	*out = r;
+	return 0;
 }
 
 /* Under memory_lock. */
@@ -202,7 +197,8 @@ remove:
 }
 
 /* Under memory_lock. */
-static int mem_register_one(struct kvli_agent *agent, const struct kvl_mem *m, size_t i, kvl_mr_t *out)
+static int mem_register_one(struct kvli_agent *agent, const struct kvl_mem *m, size_t i, int owned,
+			    kvl_mr_t *out)
 {
 	struct kvli_region *r;
 	int rc = mem_check(agent, m, i);
@@ -214,12 +210,14 @@ static int mem_register_one(struct kvli_agent *agent, const struct kvl_mem *m, s
 	pthread_mutex_unlock(&agent->regions.lock);
 	if (r) /* stays: regions come and go under memory_lock */
 		return mem_repeat(r, m, i, out);
-	r = region_new(m, i);
-	if (r == NULL)
-		return KVL_ERR_NOMEM;
+	rc = region_new(m, i, &r);
+	if (rc)
+		return rc;
+	r->owned = owned;
 	rc = region_add(agent, r, out);
 	if (rc == 0)
 		return 0;
+	r->owned = 0; /* stays the caller's */
 	region_free_memory(r);
 	free(r);
 	return kvli_fail_at(rc, i);
@@ -260,7 +258,7 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 					 kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory"));
 	pthread_mutex_lock(&agent->memory_lock);
 	for (size_t i = 0; i < n && rc == 0; i++) {
-		rc = mem_register_one(agent, &mem[i], i, &done[i]);
+		rc = mem_register_one(agent, &mem[i], i, 0, &done[i]);
 		if (rc == 0)
 			continue;
 		kvl_error_detail(&detail);
@@ -308,26 +306,34 @@ int kvl_mem_alloc(kvl_agent_t handle, uint64_t len, uint32_t rights, void **addr
 		return kvli_agent_return(
 			agent, kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
 					 "can not allocate %" PRIu64 " bytes of shared memory", len));
-	rc = kvl_mem_register(handle, &mem, 1, out);
+	pthread_mutex_lock(&agent->memory_lock);
+	rc = mem_register_one(agent, &mem, 0, 1, out);
+	pthread_mutex_unlock(&agent->memory_lock);
 	close(mem.fd); /* the region has its own */
 	if (rc) {
 		munmap(mem.addr, (size_t)len);
 		return kvli_agent_return(agent, rc);
 	}
-	pthread_mutex_lock(&agent->memory_lock);
-	kvli_region_get(agent, *out, KVL_NO_ENTRY)->owned = 1;
-	pthread_mutex_unlock(&agent->memory_lock);
 	*addr = mem.addr;
 	return kvli_agent_return(agent, 0);
+}
+
+static void region_pin(void *region)
+{
+	kvli_region_pin(region);
 }
 
 int kvli_agent_region_may_touch(void *arg, uint32_t slot, uint64_t generation, uint64_t addr, uint64_t len,
 				uint32_t right)
 {
 	struct kvli_agent *agent = arg;
-	struct kvli_region *r = kvli_table_peek(
-		&agent->region_table, kvli_handle_make(KVLI_REGION, agent->index, generation, slot));
+	uint64_t handle = kvli_handle_make(KVLI_REGION, agent->index, generation, slot);
+	struct kvli_region *r = kvli_table_peek(&agent->region_table, handle, region_pin);
+	int may;
 
-	return r && !kvli_region_closed(r) && (r->at.rights & right) && len && addr >= r->at.base &&
-	       len <= r->at.len && addr - r->at.base <= r->at.len - len;
+	if (r == NULL)
+		return 0;
+	may = !kvli_region_closed(r) && (r->at.rights & right) && kvli_region_holds(r, addr, len);
+	kvli_region_unpin(r);
+	return may;
 }

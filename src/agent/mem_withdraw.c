@@ -47,7 +47,7 @@ static int dereg_close(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 static void dereg_undo(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i]);
+		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i], NULL);
 
 		if (r == NULL)
 			continue;
@@ -59,26 +59,30 @@ static void dereg_undo(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 }
 
 /* A region that could not be fenced in time stays, withdrawn, until a later call fences it. */
-static int region_withdraw(struct kvli_agent *agent, struct kvli_region *r, size_t i, uint64_t timeout_ns)
+static int region_withdraw(struct kvli_agent *agent, struct kvli_region *r, size_t i, uint64_t deadline)
 {
 	/* Also for regions that were never exposed: the fence keeps the wire from asking about freed ones. */
-	int rc = agent->ops->revoke(agent->wire, r->at.slot, timeout_ns);
+	int rc = agent->ops->revoke(agent->wire, r->at.slot, kvli_left(deadline));
 
-	if (rc)
+	if (rc == KVL_ERR_TIMED_OUT)
 		return kvli_fail(rc, i, 0, "peers have left the region",
 				 "region %zu, %#" PRIx64 " + %" PRIu64
 				 ", is withdrawn, but a peer is still inside a copy: call again",
 				 i, r->at.base, r->at.len);
+	if (rc)
+		return kvli_fail(rc, i, 0, "memory",
+				 "no memory to see whether peers have left region %zu: call again", i);
 	kvli_region_forget(agent, r);
 	return 0;
 }
 
 static int dereg_commit(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 {
+	uint64_t deadline = kvli_deadline(REVOKE_TIMEOUT_NS);
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i]);
+		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i], NULL);
 		int one;
 
 		if (r == NULL || r->naming == 0) /* done with an earlier mention */
@@ -86,7 +90,7 @@ static int dereg_commit(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 		r->counted -= r->counted ? r->naming : 0;
 		r->naming = 0;
 		r->closing = 0;
-		one = r->counted ? 0 : region_withdraw(agent, r, i, REVOKE_TIMEOUT_NS);
+		one = r->counted ? 0 : region_withdraw(agent, r, i, deadline);
 		if (rc == 0)
 			rc = one;
 	}
@@ -121,13 +125,13 @@ int kvli_agent_withdraw_all(struct kvli_agent *agent, uint64_t deadline_ns)
 
 	pthread_mutex_lock(&agent->memory_lock);
 	for (uint32_t i = 0; i < kvli_table_room(&agent->region_table); i++) {
-		uint64_t mr, now = kvli_now();
+		uint64_t mr;
 		struct kvli_region *r = kvli_table_at(&agent->region_table, i, NULL, &mr);
 
 		if (r == NULL)
 			continue;
 		kvli_region_force_close(r);
-		if (region_withdraw(agent, r, i, now < deadline_ns ? deadline_ns - now : 0) == 0)
+		if (region_withdraw(agent, r, i, deadline_ns) == 0)
 			continue;
 		rc = KVL_ERR_TIMED_OUT;
 		r->mem.flags =

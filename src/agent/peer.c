@@ -42,6 +42,9 @@ void kvli_peer_shut(struct kvli_peer *peer, enum kvli_peer_state state, int erro
 		kvli_remote_close_all(peer, 0);
 		return;
 	}
+	if (peer->conn)
+		peer->agent->ops->abandon(
+			peer->conn); /* an update that waits for the peer gives the lock back */
 	pthread_mutex_lock(&peer->update_lock);
 	if (!peer->closed)
 		conn = peer->conn;
@@ -102,9 +105,17 @@ static int peer_check_wire(const struct kvli_agent *agent, const struct kvli_md 
 	return 0;
 }
 
-/* Under connect_lock. */
-static int peer_check_new(struct kvli_agent *agent, const struct kvli_md *md)
+static int peer_is(const struct kvli_peer *peer, const struct kvli_md *md)
 {
+	return memcmp(peer->identity.incarnation, md->incarnation, KVL_INCARNATION) == 0;
+}
+
+/* Under connect_lock: whether this incarnation is connected, or about to be. */
+static int peer_known(struct kvli_agent *agent, const struct kvli_md *md)
+{
+	for (const struct kvli_peer *p = agent->connecting; p; p = p->next_connecting)
+		if (peer_is(p, md))
+			return 1;
 	for (uint32_t i = 0; i < kvli_table_room(&agent->peer_table); i++) {
 		uint64_t handle;
 		struct kvli_peer *peer = kvli_table_at(&agent->peer_table, i, kvli_peer_hold, &handle);
@@ -113,13 +124,44 @@ static int peer_check_new(struct kvli_agent *agent, const struct kvli_md *md)
 		if (peer == NULL)
 			continue;
 		same = word32_load_acquire_sys(&peer->state) == KVLI_PEER_CONNECTED && /* a flag */
-		       memcmp(peer->identity.incarnation, md->incarnation, KVL_INCARNATION) == 0;
+		       peer_is(peer, md);
 		kvli_peer_drop(peer);
 		if (same)
-			return kvli_fail(KVL_ERR_EXISTS, KVL_NO_ENTRY, 0, "not connected yet",
-					 "agent '%s' is connected already", md->name);
+			return 1;
 	}
 	return 0;
+}
+
+/* Claims the incarnation, so that two connects at once do not make two peers of it. */
+static int peer_begin(struct kvli_agent *agent, struct kvli_peer *peer, const struct kvli_md *md)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&agent->connect_lock);
+	if (peer_known(agent, md)) {
+		rc = kvli_fail(KVL_ERR_EXISTS, KVL_NO_ENTRY, 0, "not connected yet",
+			       "agent '%s' is connected already", md->name);
+	} else {
+		peer->next_connecting = agent->connecting;
+		agent->connecting = peer;
+	}
+	pthread_mutex_unlock(&agent->connect_lock);
+	return rc;
+}
+
+/* Puts a connected peer into its handle and gives the claim up. */
+static int peer_finish(struct kvli_agent *agent, struct kvli_peer *peer, int rc)
+{
+	struct kvli_peer **at = &agent->connecting;
+
+	pthread_mutex_lock(&agent->connect_lock);
+	while (*at != peer)
+		at = &(*at)->next_connecting;
+	*at = peer->next_connecting;
+	if (rc == 0)
+		rc = kvli_table_add(&agent->peer_table, peer, &peer->handle);
+	pthread_mutex_unlock(&agent->connect_lock);
+	return rc;
 }
 
 static int peer_connect(struct kvli_peer *peer, const struct kvli_md *md, uint64_t deadline)
@@ -136,41 +178,34 @@ static int peer_connect(struct kvli_peer *peer, const struct kvli_md *md, uint64
 	return kvli_remote_update(peer, md, deadline);
 }
 
-/* Under connect_lock. The table has its own hold on the peer. */
+/* The handshake runs without a lock: a peer that does not answer delays nobody else. */
 static int peer_add(struct kvli_agent *agent, const struct kvli_md *md, uint64_t deadline, kvl_peer_t *out)
 {
-	struct kvli_peer *peer;
-	int rc = peer_check_new(agent, md);
+	struct kvli_peer *peer = peer_new(agent, md);
+	int rc;
 
-	if (rc)
-		return rc;
-	peer = peer_new(agent, md);
 	if (peer == NULL)
 		return KVL_ERR_NOMEM;
 	rc = peer_open_lanes(peer);
-	if (rc)
-		goto drop;
-	rc = peer_connect(peer, md, deadline);
-	if (rc)
-		goto shut;
-	rc = kvli_table_add(&agent->peer_table, peer, &peer->handle);
-	if (rc)
-		goto shut;
-	*out = peer->handle;
-	return 0;
-
-shut:
+	if (rc == 0)
+		rc = peer_begin(agent, peer, md);
+	if (rc) {
+		kvli_peer_drop(peer);
+		return rc;
+	}
+	rc = peer_finish(agent, peer, peer_connect(peer, md, deadline));
+	if (rc == 0) {
+		*out = peer->handle;
+		return 0;
+	}
 	kvli_peer_shut(peer, KVLI_PEER_CLOSED, KVL_ERR_PEER_LOST);
-drop:
 	kvli_peer_drop(peer);
 	return rc;
 }
 
 static uint64_t agent_deadline(const struct kvli_agent *agent, uint64_t timeout_ns)
 {
-	if (timeout_ns == 0)
-		timeout_ns = agent->config.connect_timeout_ms * 1000000;
-	return kvli_now() + (timeout_ns < INT64_MAX / 2 ? timeout_ns : INT64_MAX / 2);
+	return kvli_deadline(timeout_ns ? timeout_ns : agent->config.connect_timeout_ms * 1000000);
 }
 
 int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint64_t timeout_ns,
@@ -189,11 +224,8 @@ int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint6
 	if (rc)
 		return kvli_agent_return(agent, rc);
 	rc = peer_check_wire(agent, &md);
-	if (rc == 0) {
-		pthread_mutex_lock(&agent->connect_lock);
+	if (rc == 0)
 		rc = peer_add(agent, &md, agent_deadline(agent, timeout_ns), out);
-		pthread_mutex_unlock(&agent->connect_lock);
-	}
 	kvli_md_fini(&md);
 	return kvli_agent_return(agent, rc);
 }

@@ -39,8 +39,8 @@ static int metadata_write(const struct kvli_md *md, void *buf, size_t *len)
 	if (rc == KVL_ERR_LIMIT && need <= *len)
 		return kvli_md_encode(md, buf, len);
 	if (rc == KVL_ERR_LIMIT) {
-		kvli_fail(rc, KVL_NO_ENTRY, 0, "room in buf", "the metadata is %zu bytes, buf has room for %zu", need,
-			  *len);
+		kvli_fail(rc, KVL_NO_ENTRY, 0, "room in buf",
+			  "the metadata is %zu bytes, buf has room for %zu", need, *len);
 		*len = need;
 	}
 	return rc;

@@ -77,27 +77,21 @@ static int remote_import(struct kvli_peer *peer, const struct kvli_md *md, uint6
 	return 0;
 }
 
-/* Runs fn while no lane of the peer is driven, so that no driver is between reading a mapping and using it. */
-static void remote_exclusive(struct kvli_peer *peer, void (*fn)(struct kvli_peer *, struct kvli_region *),
-			     struct kvli_region *r)
-{
-	for (uint32_t i = 0; i < peer->n_lanes; i++)
-		kvli_lane_seize(&peer->lane[i]);
-	fn(peer, r);
-	for (uint32_t i = peer->n_lanes; i-- > 0;)
-		kvli_lane_unseize(&peer->lane[i]);
-}
-
-static void remote_forget(struct kvli_peer *peer, struct kvli_region *r)
-{
-	peer->agent->ops->forget(peer->conn, &r->at);
-}
-
-/* Lanes find the region closed, then its mapping goes, then its struct with the last list that names it. */
+/*
+ * Lanes find the region closed, then its mapping goes while none of them is driven, so that no driver is between
+ * reading the mapping and using it; then its struct, with the last list that names it. at.map changes only under
+ * the set's lock: the thread that finds the peer lost forgets regions too.
+ */
 static void remote_retract(struct kvli_peer *peer, struct kvli_region *r)
 {
 	kvli_region_force_close(r);
-	remote_exclusive(peer, remote_forget, r);
+	for (uint32_t i = 0; i < peer->n_lanes; i++)
+		kvli_lane_seize(&peer->lane[i]);
+	pthread_mutex_lock(&peer->regions.lock);
+	peer->agent->ops->forget(peer->conn, &r->at);
+	pthread_mutex_unlock(&peer->regions.lock);
+	for (uint32_t i = peer->n_lanes; i-- > 0;)
+		kvli_lane_unseize(&peer->lane[i]);
 	peer->by_slot[r->at.slot] = NULL;
 	pthread_mutex_lock(&peer->regions.lock);
 	kvli_region_set_remove(&peer->regions, r);
@@ -114,6 +108,16 @@ static struct kvli_region *remote_next_gone(const struct kvli_peer *peer, uint32
 			return r;
 	}
 	return NULL;
+}
+
+static int remote_reserve(struct kvli_peer *peer, uint32_t n)
+{
+	int rc;
+
+	pthread_mutex_lock(&peer->regions.lock);
+	rc = kvli_region_set_reserve(&peer->regions, n);
+	pthread_mutex_unlock(&peer->regions.lock);
+	return rc;
 }
 
 static int remote_add(struct kvli_peer *peer, struct kvli_region **fresh, uint32_t n)
@@ -134,13 +138,13 @@ static void remote_drop_fresh(struct kvli_peer *peer, struct kvli_region **fresh
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (fresh[i] && failed && peer->by_slot[fresh[i]->at.slot] != fresh[i])
-			peer->agent->ops->forget(peer->conn, &fresh[i]->at); /* no lane can know it */
+			peer->agent->ops->forget(peer->conn, &fresh[i]->at); /* nobody else knows it */
 		if (fresh[i])
 			kvli_region_unpin(fresh[i]);
 	}
 }
 
-/* Under update_lock. Imports first: what can fail changes nothing yet. */
+/* Under update_lock. What can fail comes first and changes nothing. */
 static int remote_update(struct kvli_peer *peer, const struct kvli_md *md, uint64_t deadline)
 {
 	struct kvli_region **fresh = calloc(md->n_regions ? md->n_regions : 1, sizeof(struct kvli_region *)),
@@ -155,6 +159,8 @@ static int remote_update(struct kvli_peer *peer, const struct kvli_md *md, uint6
 	rc = remote_reserve_slots(peer, md);
 	if (rc == 0)
 		rc = remote_import(peer, md, deadline, fresh);
+	if (rc == 0)
+		rc = remote_reserve(peer, md->n_regions);
 	while (rc == 0 && (gone = remote_next_gone(peer, &at)))
 		remote_retract(peer, gone);
 	if (rc == 0)

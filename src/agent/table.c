@@ -114,7 +114,7 @@ static struct kvli_table_slot *table_find(struct kvli_table *t, uint64_t handle)
 	return i < t->used && t->slot[i].object && t->slot[i].handle == handle ? &t->slot[i] : NULL;
 }
 
-void *kvli_table_get(struct kvli_table *t, uint64_t handle, size_t entry, void (*hold)(void *))
+void *kvli_table_peek(struct kvli_table *t, uint64_t handle, void (*hold)(void *))
 {
 	struct kvli_table_slot *slot;
 	void *object;
@@ -125,20 +125,15 @@ void *kvli_table_get(struct kvli_table *t, uint64_t handle, size_t entry, void (
 	if (object && hold)
 		hold(object);
 	pthread_mutex_unlock(&t->lock);
-	if (object == NULL)
-		kvli_handle_refuse(handle, t->kind, entry);
 	return object;
 }
 
-void *kvli_table_peek(struct kvli_table *t, uint64_t handle)
+void *kvli_table_get(struct kvli_table *t, uint64_t handle, size_t entry, void (*hold)(void *))
 {
-	struct kvli_table_slot *slot;
-	void *object;
+	void *object = kvli_table_peek(t, handle, hold);
 
-	pthread_mutex_lock(&t->lock);
-	slot = table_find(t, handle);
-	object = slot ? slot->object : NULL;
-	pthread_mutex_unlock(&t->lock);
+	if (object == NULL)
+		kvli_handle_refuse(handle, t->kind, entry);
 	return object;
 }
 

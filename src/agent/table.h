@@ -35,8 +35,8 @@ int kvli_table_add(struct kvli_table *t, void *object, uint64_t *handle);
 /* The object, after hold(object) under the lock (NULL: none); NULL with the error recorded. */
 void *kvli_table_get(struct kvli_table *t, uint64_t handle, size_t entry, void (*hold)(void *));
 
-/* The same without a record of the error. For callers whose own lock keeps the object. */
-void *kvli_table_peek(struct kvli_table *t, uint64_t handle);
+/* The same without a record of the error. hold NULL: for callers whose own lock keeps the object. */
+void *kvli_table_peek(struct kvli_table *t, uint64_t handle, void (*hold)(void *));
 
 /* Takes it out: its handle is stale from here on. NULL with the error recorded. */
 void *kvli_table_remove(struct kvli_table *t, uint64_t handle);

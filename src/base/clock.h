@@ -26,4 +26,12 @@ static inline uint64_t kvli_deadline(uint64_t timeout_ns)
 	return timeout_ns > UINT64_MAX - now ? UINT64_MAX : now + timeout_ns;
 }
 
+/* What is left until then, 0 when it is past. */
+static inline uint64_t kvli_left(uint64_t deadline_ns)
+{
+	uint64_t now = kvli_now();
+
+	return now < deadline_ns ? deadline_ns - now : 0;
+}
+
 #endif

@@ -17,6 +17,11 @@ static struct kvli_lane *lane_of(struct lane_core *core)
 	return (struct kvli_lane *)core; /* core is its first member */
 }
 
+static int lane_closed(const struct kvli_lane *lane)
+{
+	return -(int)word32_load_acquire_sys(&lane->closed); /* a flag */
+}
+
 static struct kvli_job *lane_job(const struct kvli_lane *lane, uint32_t index)
 {
 	const struct kvli_engine_config *c = &lane->engine->config;
@@ -74,7 +79,7 @@ static int lane_hook_may_retire(struct lane_core *core, uint32_t index)
 
 	if (!lane->engine->config.global)
 		return 1;
-	return lane->closed || kvli_order_is_head(&lane->engine->order, lane_job(lane, index)->order);
+	return lane_closed(lane) || kvli_order_is_head(&lane->engine->order, lane_job(lane, index)->order);
 }
 
 static int lane_hook_notify(struct lane_core *core, uint32_t index)
@@ -159,7 +164,7 @@ static void lane_fence_stopped(struct kvli_lane *lane)
 		return;
 	if (r->error == 0)
 		r->error = asked;
-	lane->ops->fence(lane->wire, lane->closed ? KVL_ERR_CLOSED : KVL_ERR_FLUSHED);
+	lane->ops->fence(lane->wire, lane_closed(lane) ? KVL_ERR_CLOSED : KVL_ERR_FLUSHED);
 }
 
 static int lane_may_issue(const struct kvli_lane *lane)
@@ -281,7 +286,7 @@ static int lane_reserve_ordered(struct kvli_lane *lane, uint32_t index, struct k
 
 	pthread_mutex_lock(&order->lock);
 	job->order = order->next; /* before the driver can see the ticket */
-	rc = lane_reserve(&lane->core, index, &job->core);
+	rc = kvli_order_full(order) ? KVL_ERR_AGAIN : lane_reserve(&lane->core, index, &job->core);
 	if (rc == 0)
 		kvli_order_begin(order, lane);
 	pthread_mutex_unlock(&order->lock);
@@ -293,7 +298,7 @@ static int lane_enqueue(struct kvli_lane *lane, uint32_t index, struct kvli_job 
 	int rc;
 
 	pthread_mutex_lock(&lane->producers);
-	rc = lane->closed;
+	rc = lane_closed(lane);
 	if (rc == 0 && lane->engine->config.global)
 		rc = lane_reserve_ordered(lane, index, job);
 	else if (rc == 0)
@@ -306,10 +311,10 @@ int kvli_lane_post(struct kvli_lane *lane, uint32_t index, struct kvli_job *job,
 {
 	int rc, idle = eager && lane_queue_empty(&lane->core);
 
-	if (idle)
+	if (idle) {
 		lane->engine->config.hold(lane->owner); /* the job's own hold may end with the job */
-	if (idle)
 		job->issue_ns = job->post_ns;
+	}
 	rc = lane_enqueue(lane, index, job);
 	if (rc == 0 && idle)
 		kvli_lane_run(lane);
@@ -332,7 +337,7 @@ int kvli_lane_open(struct kvli_lane *lane, struct kvli_engine *engine, uint32_t 
 	lane->engine = engine;
 	lane->loop = &engine->loop[index % engine->n_loops];
 	lane->index = index;
-	lane->closed = 0;
+	word32_store_relaxed_sys(&lane->closed, 0); /* not shared yet */
 	lane->on_ready = 0;
 	pthread_mutex_init(&lane->producers, NULL);
 	return 0;
@@ -376,8 +381,8 @@ void kvli_lane_unseize(struct kvli_lane *lane)
 void kvli_lane_shut(struct kvli_lane *lane, int error)
 {
 	pthread_mutex_lock(&lane->producers);
-	if (lane->closed == 0)
-		lane->closed = error;
+	if (lane_closed(lane) == 0)
+		word32_store_release_sys(&lane->closed, (uint32_t)-error); /* a flag */
 	pthread_mutex_unlock(&lane->producers);
 	kvli_lane_seize(lane);
 	lane->credit = 0;

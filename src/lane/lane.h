@@ -24,7 +24,7 @@ struct kvli_job {
 	uint64_t order; /* place in the agent-wide order, for retire_order = global */
 	/* for the report */
 	uint64_t bytes;
-	size_t failed_segment; /* in which the failing chunk began; SIZE_MAX while well */
+	size_t failed_segment;               /* in which the failing chunk began; SIZE_MAX while well */
 	uint64_t post_ns, issue_ns, wire_ns; /* wire_ns 0 at the end: the same as the end */
 	const char *path;
 	int provider;
@@ -35,8 +35,8 @@ struct kvli_loop;
 
 struct kvli_lane {
 	struct lane_core core;
-	pthread_mutex_t producers; /* reserve order; also guards closed */
-	int closed;                /* 0, or the error that posts get */
+	pthread_mutex_t producers; /* reserve order; closed is written under it */
+	struct word32 closed;      /* 0, or -error that posts get; a flag to the driver */
 	int64_t credit;            /* bytes this lane may still move in its turn */
 	struct kvli_engine *engine;
 	struct kvli_loop *loop;

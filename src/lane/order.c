@@ -32,6 +32,11 @@ void kvli_order_close(struct kvli_order *order)
 	pthread_mutex_destroy(&order->lock);
 }
 
+int kvli_order_full(const struct kvli_order *order)
+{
+	return order->next - order->head > order->mask;
+}
+
 uint64_t kvli_order_begin(struct kvli_order *order, struct kvli_lane *lane)
 {
 	uint64_t place = order->next++;

@@ -11,6 +11,9 @@
 int kvli_order_open(struct kvli_order *order, uint32_t max_jobs);
 void kvli_order_close(struct kvli_order *order);
 
+/* Under order->lock. Lanes that shut down free their jobs while an older request still holds the head. */
+int kvli_order_full(const struct kvli_order *order);
+
 /* Takes the next place. With order->lock held across this and the lane's own reserve: both orders agree. */
 uint64_t kvli_order_begin(struct kvli_order *order, struct kvli_lane *lane);
 

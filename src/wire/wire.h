@@ -125,6 +125,8 @@ struct kvli_wire_ops {
 
 	int (*connect)(struct kvli_wire *wire, const struct kvli_identity *peer, const void *address,
 		       uint32_t address_len, uint64_t deadline_ns, void *peer_arg, struct kvli_conn **out);
+	/* The connection is about to be closed: calls that wait for the peer return. From any thread. */
+	void (*abandon)(struct kvli_conn *conn);
 	/* No lane is driven by now. Mappings are gone on return; lost() and kick() do not run after it. */
 	void (*disconnect)(struct kvli_conn *conn);
 	void (*path)(struct kvli_conn *conn, struct kvli_path_info *out);

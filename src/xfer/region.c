@@ -37,20 +37,30 @@ static size_t set_upper(const struct kvli_region_set *set, uint64_t addr)
 	return lo;
 }
 
+int kvli_region_set_reserve(struct kvli_region_set *set, size_t n)
+{
+	size_t room = set->room ? set->room : 16;
+	struct kvli_region **grown;
+
+	if (n <= set->room - set->n)
+		return 0;
+	while (room - set->n < n)
+		room *= 2;
+	grown = realloc(set->region, room * sizeof(struct kvli_region *));
+	if (grown == NULL)
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for %zu regions", room);
+	set->region = grown;
+	set->room = room;
+	return 0;
+}
+
 int kvli_region_set_add(struct kvli_region_set *set, struct kvli_region *region)
 {
 	size_t at = set_upper(set, region->at.base);
+	int rc = kvli_region_set_reserve(set, 1);
 
-	if (set->n == set->room) {
-		size_t room = set->room ? 2 * set->room : 16;
-		struct kvli_region **grown = realloc(set->region, room * sizeof(struct kvli_region *));
-
-		if (grown == NULL)
-			return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory",
-					 "no memory for %zu regions", room);
-		set->region = grown;
-		set->room = room;
-	}
+	if (rc)
+		return rc;
 	memmove(set->region + at + 1, set->region + at, (set->n - at) * sizeof(struct kvli_region *));
 	set->region[at] = region;
 	set->n++;
@@ -74,9 +84,9 @@ void kvli_region_set_remove(struct kvli_region_set *set, struct kvli_region *reg
 }
 
 /* Ends are written as last bytes: a region may end at the top of the address space. */
-static int region_holds(const struct kvli_region *r, uint64_t addr, uint64_t len)
+int kvli_region_holds(const struct kvli_region *r, uint64_t addr, uint64_t len)
 {
-	return addr >= r->at.base && len <= r->at.len && addr - r->at.base <= r->at.len - len;
+	return len && addr >= r->at.base && len <= r->at.len && addr - r->at.base <= r->at.len - len;
 }
 
 static int region_touches(const struct kvli_region *r, uint64_t addr, uint64_t len)
@@ -139,12 +149,12 @@ int kvli_region_set_find(const struct kvli_region_set *set, uint64_t addr, uint6
 		return kvli_fail(KVL_ERR_RANGE, entry, 0, "no wrap of the address space",
 				 "entry %zu, %#" PRIx64 " + %" PRIu64 ", wraps around the address space",
 				 entry, addr, len);
-	if (hint && region_holds(hint, addr, len))
+	if (hint && kvli_region_holds(hint, addr, len))
 		return find_device(hint, device, entry, out);
 	for (size_t at = set_upper(set, addr); at > 0; at--) {
 		struct kvli_region *r = set->region[at - 1];
 
-		if (region_holds(r, addr, len))
+		if (kvli_region_holds(r, addr, len))
 			return find_device(r, device, entry, out);
 		if (addr - r->at.base >= set->longest)
 			break;

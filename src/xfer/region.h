@@ -47,6 +47,9 @@ void kvli_region_set_init(struct kvli_region_set *set);
 /* Drops the set's pins. */
 void kvli_region_set_fini(struct kvli_region_set *set);
 
+/* Under set->lock. Room for n more, so that the next n adds can not fail. */
+int kvli_region_set_reserve(struct kvli_region_set *set, size_t n);
+
 /* Under set->lock. Adds a pin; KVL_ERR_NOMEM. */
 int kvli_region_set_add(struct kvli_region_set *set, struct kvli_region *region);
 void kvli_region_set_remove(struct kvli_region_set *set, struct kvli_region *region); /* and its pin */
@@ -60,6 +63,9 @@ struct kvli_region *kvli_region_set_touch(const struct kvli_region_set *set, uin
  */
 int kvli_region_set_find(const struct kvli_region_set *set, uint64_t addr, uint64_t len, uint32_t device,
 			 size_t entry, struct kvli_region *hint, struct kvli_region **out);
+
+/* Whether [addr, addr + len) lies in it, len >= 1. */
+int kvli_region_holds(const struct kvli_region *region, uint64_t addr, uint64_t len);
 
 void kvli_region_pin(struct kvli_region *region);
 void kvli_region_unpin(struct kvli_region *region); /* frees it with the last pin */

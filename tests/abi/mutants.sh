@@ -172,8 +172,8 @@ word 'void f(void) { nanosleep(&t, 0); }' examples/example.c 'wait for the event
 
 sed -i 1d "$tree/src/wire/wire.h"
 fails style 'no SPDX-License-Identifier'
-printf '\t\t\t\t\t\t\t\t\t\t\t\t\t/* 7890123 */\n' >>"$tree/src/wire/wire.h"
-fails style '117 columns'
+printf '\t\t\t\t\t\t\t\t\t\t\t\t\t/* 7890123456789 */\n' >>"$tree/src/wire/wire.h"
+fails style '123 columns'
 printf 'struct a; \n' >>"$tree/src/wire/wire.h"
 fails style 'blanks at the end'
 lines 601 'struct a;' >>"$tree/src/wire/wire.h"

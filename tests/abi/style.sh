@@ -15,7 +15,9 @@ while read -r file; do
 	head -n 2 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
 		finding "$file:1: no SPDX-License-Identifier: Apache-2.0"
 	lines=$(wc -l <"$file")
-	[ "$lines" -le $max_lines ] || finding "$file: $lines lines, more than $max_lines"
+	limit=$max_lines
+	[[ $file == include/* ]] && limit=1000 # the whole API, to be read from top to bottom
+	[ "$lines" -le "$limit" ] || finding "$file: $lines lines, more than $limit"
 	while read -r hit; do
 		finding "$file:$hit"
 	done < <([[ $file == *.sh ]] || expand -t 8 "$file" | awk -v max=$max_width '

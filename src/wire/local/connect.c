@@ -129,6 +129,9 @@ static int conn_refused(const struct kvli_conn *conn, const struct message *m)
 		return kvli_fail(KVL_ERR_IDENTITY, KVL_NO_ENTRY, 0, "the agent of the metadata answers",
 				 "expected '%s' at its address, '%s' answered", conn->identity.name,
 				 m->self.name);
+	case KVL_ERR_LIMIT:
+		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "connections of the peer",
+				 "agent '%s' has no room for another connection", conn->identity.name);
 	case KVL_ERR_PERMISSION:
 		return kvli_fail(KVL_ERR_PERMISSION, KVL_NO_ENTRY, 0, "same user",
 				 "agent '%s' refuses connections of this user", conn->identity.name);
@@ -231,7 +234,7 @@ static int conn_shake(struct kvli_conn *conn, uint64_t deadline)
 	m.ring_bytes = conn->wire->ring_bytes;
 	fd[0] = segment;
 	fd[1] = pair[1];
-	rc = kvli_message_send(conn->sock, &m, fd, 2);
+	rc = kvli_message_send(conn->sock, &m, fd, 2); /* the socket is new: there is room */
 	if (rc == 0)
 		rc = kvli_message_wait(conn->sock, &m, fd, deadline, conn->wire->host->closing);
 	if (rc) {

@@ -6,6 +6,19 @@
 #include "wire/local/local.h"
 #include "wire/local/map.h"
 
+/* Answers to questions that an earlier call gave up waiting for are passed over. */
+static int conn_answer(struct kvli_conn *conn, const struct kvli_remote *r, uint64_t deadline,
+		       struct message *m, int fd[MESSAGE_FDS])
+{
+	for (;;) {
+		int rc = kvli_message_wait(conn->sock, m, fd, deadline, conn->wire->host->closing);
+
+		if (rc || (m->type == MESSAGE_MAPPED && m->slot == r->slot && m->generation == r->generation))
+			return rc;
+		kvli_message_close_fds(fd);
+	}
+}
+
 static int conn_ask(struct kvli_conn *conn, const struct kvli_remote *r, uint64_t deadline, struct message *m,
 		    int fd[MESSAGE_FDS])
 {
@@ -16,9 +29,10 @@ static int conn_ask(struct kvli_conn *conn, const struct kvli_remote *r, uint64_
 	m->generation = r->generation;
 	pthread_mutex_lock(&conn->rpc);
 	rc = kvli_message_send(conn->sock, m, NULL, 0);
-	do
-		rc = rc ? rc : kvli_message_wait(conn->sock, m, fd, deadline, conn->wire->host->closing);
-	while (rc == 0 && m->type != MESSAGE_MAPPED);
+	if (rc == KVL_ERR_AGAIN)
+		rc = KVL_ERR_TIMED_OUT; /* a socket full of questions: the peer answers none */
+	if (rc == 0)
+		rc = conn_answer(conn, r, deadline, m, fd);
 	pthread_mutex_unlock(&conn->rpc);
 	return rc ? kvli_conn_late(conn, rc, "to a question about a region") : 0;
 }

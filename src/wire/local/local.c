@@ -229,6 +229,7 @@ const struct kvli_wire_ops kvli_wire_local = {
 	.expose = local_expose,
 	.revoke = local_revoke,
 	.connect = kvli_conn_open,
+	.abandon = kvli_conn_break,
 	.disconnect = kvli_conn_close,
 	.path = local_path,
 	.import = kvli_conn_import,

@@ -66,6 +66,7 @@ struct kvli_wire {
 	uint32_t paths, lanes, ring_bytes, window, max_regions;
 	uint64_t notif_max_bytes;
 	int listen;
+	int spare; /* a descriptor to give up for turning a peer away when there are no more */
 	struct kvli_watch *listen_watch;
 	int resume_fd; /* eventfd: the notification queue has room again */
 	struct kvli_watch *resume_watch;
@@ -134,7 +135,7 @@ int kvli_conn_open(struct kvli_wire *wire, const struct kvli_identity *peer, con
 void kvli_conn_close(struct kvli_conn *conn);
 int kvli_conn_import(struct kvli_conn *conn, struct kvli_remote *remote, int mappable, uint64_t deadline_ns);
 void kvli_conn_forget(struct kvli_conn *conn, struct kvli_remote *remote);
-/* The connection is broken: makes the control thread find out. From a driver. */
+/* Makes the control thread find the connection broken, and waiting calls return. From any thread. */
 void kvli_conn_break(struct kvli_conn *conn);
 
 /* Records why an answer did not come; `when` ends the sentence. Returns rc. */

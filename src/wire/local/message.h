@@ -27,10 +27,10 @@ struct message {
 	struct kvli_identity expected; /* HELLO: whom the initiator wants */
 	uint32_t lanes, ring_bytes;    /* HELLO, with the segment and a bell socket */
 	uint32_t exports;              /* WELCOME, with the export table: its slots */
-	uint32_t slot;                 /* MAP */
+	uint32_t slot;                 /* MAP, and repeated in its answer */
 	uint64_t probe;                /* WELCOME: where the target keeps its incarnation */
 	uint64_t notif_max_bytes;      /* WELCOME */
-	uint64_t generation;           /* MAP */
+	uint64_t generation;           /* likewise */
 	uint64_t offset, len;          /* MAPPED, with the region's descriptor */
 };
 

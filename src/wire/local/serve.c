@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The target's end of connections: admission, questions about regions, and the end. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,6 +172,8 @@ static int serve_map(struct serve *s, const struct message *m)
 	if (s->segment == NULL)
 		return KVL_ERR_CORRUPT;
 	kvli_message_init(&answer, MESSAGE_MAPPED, KVL_ERR_STALE);
+	answer.slot = m->slot;
+	answer.generation = m->generation;
 	pthread_mutex_lock(&wire->serve_lock);
 	e = m->slot < wire->max_regions ? &wire->export[m->slot] : NULL;
 	if (e && e->generation == m->generation && e->generation) {
@@ -221,25 +224,39 @@ static int serve_sock(void *arg, uint32_t events)
 	return 0;
 }
 
-static int serve_accept(void *arg, uint32_t events)
+static void serve_refuse(struct kvli_wire *wire, int sock, int error)
 {
-	struct kvli_wire *wire = arg;
+	struct message refusal;
+
+	kvli_message_init(&refusal, MESSAGE_WELCOME, error);
+	refusal.self = wire->host->self;
+	kvli_message_send(sock, &refusal, NULL, 0);
+	close(sock);
+}
+
+/* The listening socket stays readable while no descriptor is left to accept with: that would be a busy loop. */
+static void serve_accept_last(struct kvli_wire *wire)
+{
+	int sock;
+
+	close(wire->spare);
+	sock = accept4(wire->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (sock >= 0)
+		serve_refuse(wire, sock, KVL_ERR_LIMIT);
+	wire->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static int serve_new(struct kvli_wire *wire, int sock, struct serve **out)
+{
 	struct serve *s;
-	int sock = accept4(wire->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	(void)events;
-	if (sock < 0)
-		return 0;
-	s = wire->n_serves < MAX_SERVES && kvli_address_same_user(sock) ? calloc(1, sizeof(*s)) : NULL;
-	if (s == NULL) {
-		struct message refusal;
-
-		kvli_message_init(&refusal, MESSAGE_WELCOME, KVL_ERR_PERMISSION);
-		refusal.self = wire->host->self;
-		kvli_message_send(sock, &refusal, NULL, 0);
-		close(sock);
-		return 1;
-	}
+	if (!kvli_address_same_user(sock))
+		return KVL_ERR_PERMISSION;
+	if (wire->n_serves >= MAX_SERVES)
+		return KVL_ERR_LIMIT;
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return KVL_ERR_NOMEM;
 	s->wire = wire;
 	s->sock = sock;
 	s->bell = -1;
@@ -249,7 +266,27 @@ static int serve_accept(void *arg, uint32_t events)
 	wire->serves = s;
 	wire->n_serves++;
 	pthread_mutex_unlock(&wire->serve_lock);
-	if (kvli_watch_add(wire->host->reactor, sock, EPOLLIN | EPOLLRDHUP, serve_sock, s, &s->sock_watch))
+	*out = s;
+	return 0;
+}
+
+static int serve_accept(void *arg, uint32_t events)
+{
+	struct kvli_wire *wire = arg;
+	int sock = accept4(wire->listen, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), rc;
+	struct serve *s;
+
+	(void)events;
+	if (sock < 0) {
+		if (errno == EMFILE || errno == ENFILE)
+			serve_accept_last(wire);
+		return 0;
+	}
+	rc = serve_new(wire, sock, &s);
+	if (rc)
+		serve_refuse(wire, sock, rc);
+	else if (kvli_watch_add(wire->host->reactor, sock, EPOLLIN | EPOLLRDHUP, serve_sock, s,
+				&s->sock_watch))
 		serve_end(s);
 	return 1; /* perhaps more are waiting */
 }
@@ -279,6 +316,7 @@ int kvli_serve_open(struct kvli_wire *wire)
 
 	if (rc)
 		return rc;
+	wire->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	rc = kvli_watch_add(reactor, wire->listen, EPOLLIN, serve_accept, wire, &wire->listen_watch);
 	if (rc)
 		goto close_listen;
@@ -287,6 +325,7 @@ int kvli_serve_open(struct kvli_wire *wire)
 		return 0;
 	kvli_watch_del(wire->listen_watch);
 close_listen:
+	close(wire->spare);
 	close(wire->listen);
 	return rc;
 }
@@ -298,6 +337,7 @@ void kvli_serve_close(struct kvli_wire *wire)
 	kvli_watch_del(wire->listen_watch);
 	kvli_watch_del(wire->resume_watch);
 	close(wire->listen);
+	close(wire->spare);
 	while (wire->serves) {
 		struct serve *s = wire->serves;
 
@@ -310,81 +350,4 @@ void kvli_serve_close(struct kvli_wire *wire)
 		kvli_serve_drop(s);
 	}
 	kvli_reactor_go_on(wire->host->reactor);
-}
-
-/* ---------------------------------------------------------------------------------------------------- fence */
-
-/* One lane that was inside a copy, and its busy word as it was seen then. */
-struct fence_wait {
-	struct serve *serve;
-	const struct word64 *busy;
-	uint64_t seen;
-};
-
-/* Under serve_lock. Those that are inside a copy now; each holds its connection. */
-static size_t fence_collect(struct kvli_wire *wire, struct fence_wait *out)
-{
-	size_t n = 0;
-
-	for (struct serve *s = wire->serves; s; s = s->next) {
-		for (uint32_t i = 0; i < s->n_lanes; i++) {
-			const struct word64 *busy = &s->lane[i].words->busy;
-			uint64_t seen = word64_load_seq_sys(busy); /* E7 */
-
-			if (!(seen & 1))
-				continue;
-			kvli_serve_hold(s);
-			out[n++] = (struct fence_wait){ s, busy, seen };
-		}
-	}
-	return n;
-}
-
-static size_t fence_room(const struct kvli_wire *wire)
-{
-	size_t n = 0;
-
-	for (const struct serve *s = wire->serves; s; s = s->next)
-		n += s->n_lanes;
-	return n;
-}
-
-static int fence_still_in(const struct fence_wait *w)
-{
-	return word64_load_seq_sys(w->busy) == w->seen && /* E7 */
-	       !word32_load_acquire_sys(&w->serve->dead); /* a flag */
-}
-
-static int fence_one(const struct fence_wait *w, uint64_t deadline)
-{
-	while (fence_still_in(w)) { /* E7 */
-		if (kvli_now() >= deadline)
-			return KVL_ERR_TIMED_OUT;
-		sched_yield();
-	}
-	return 0;
-}
-
-int kvli_serve_fence(struct kvli_wire *wire, uint64_t timeout_ns)
-{
-	uint64_t now = kvli_now(), deadline = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
-	struct fence_wait *wait;
-	size_t room, n = 0;
-	int rc = 0;
-
-	pthread_mutex_lock(&wire->serve_lock);
-	room = fence_room(wire);
-	wait = room ? calloc(room, sizeof(*wait)) : NULL;
-	if (wait)
-		n = fence_collect(wire, wait);
-	pthread_mutex_unlock(&wire->serve_lock);
-	if (room && wait == NULL)
-		return KVL_ERR_NOMEM;
-	for (size_t i = 0; i < n; i++) {
-		if (rc == 0)
-			rc = fence_one(&wait[i], deadline);
-		kvli_serve_drop(wait[i].serve);
-	}
-	free(wait);
-	return rc;
 }

@@ -109,6 +109,11 @@ static int lanes_open(struct kvli_conn *conn)
 	return 0;
 }
 
+static void sim_abandon(struct kvli_conn *conn)
+{
+	(void)conn; /* no call of this wire waits for a peer */
+}
+
 static void sim_disconnect(struct kvli_conn *conn)
 {
 	for (uint32_t i = 0; i < conn->n_lanes; i++)
@@ -198,6 +203,7 @@ const struct kvli_wire_ops kvli_wire_sim = {
 	.expose = sim_expose,
 	.revoke = sim_revoke,
 	.connect = sim_connect,
+	.abandon = sim_abandon,
 	.disconnect = sim_disconnect,
 	.path = sim_path,
 	.import = sim_import,
