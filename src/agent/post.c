@@ -96,7 +96,6 @@ static void post_times(struct kvli_request *r, uint64_t deadline_ns)
 	uint64_t length = deadline_ns ? deadline_ns : r->deadline_ns;
 
 	r->job.post_ns = kvli_now();
-	r->start_ns = 0;
 	word64_store_relaxed_sys(&r->deadline_at, /* published with PENDING */
 				 length < UINT64_MAX - r->job.post_ns ? r->job.post_ns + length : UINT64_MAX);
 }
@@ -192,7 +191,6 @@ void kvli_agent_ended(void *arg, uint32_t index, int status)
 	struct kvli_request *r = &agent->requests.slot[index];
 	int auto_release = r->auto_release;
 
-	r->end_ns = kvli_now();
 	kvli_list_unuse(r->local);
 	kvli_events_end(&agent->events, r, status);
 	if (auto_release) /* nobody else has its handle */

@@ -19,7 +19,7 @@ static int report_status(uint64_t record)
 
 static void report_path(const struct kvli_request *r, struct kvl_report *out)
 {
-	const char *path = r->job.path ? r->job.path : "none";
+	const char *path = r->result.path ? r->result.path : "none";
 	struct kvli_peer *peer = r->peer;
 
 	strncpy(out->path, path, sizeof(out->path) - 1);
@@ -27,37 +27,41 @@ static void report_path(const struct kvli_request *r, struct kvl_report *out)
 		strncpy(out->reason, "empty lists", sizeof(out->reason) - 1);
 	else if (strcmp(path, peer->path.path) == 0 && peer->path.reason[0])
 		memcpy(out->reason, peer->path.reason, sizeof(out->reason) - 1);
-	else if (r->job.path)
+	else if (r->result.path)
 		strncpy(out->reason, "best for this memory", sizeof(out->reason) - 1);
 }
 
-/* While the request is pending its driver goes on: figures that belong to it are then left out or a moment old. */
+static void report_ended(const struct kvli_request *r, struct kvl_report *out)
+{
+	const struct kvli_result *result = &r->result;
+
+	out->provider = result->provider;
+	out->bytes = result->bytes;
+	out->chunks = result->chunks;
+	out->ticket = result->ticket;
+	out->post_ns = result->post_ns;
+	out->issue_ns = result->issue_ns;
+	out->wire_ns = result->wire_ns;
+	out->end_ns = result->end_ns;
+	if (result->failed_segment < r->n_segments)
+		out->failed_entry = r->segment[result->failed_segment].entry;
+	report_path(r, out);
+}
+
+/* Under events->lock. A request that is being posted is its poster's: only what no post changes is read. */
 static void report_fill(const struct kvli_request *r, uint64_t record, struct kvl_report *out)
 {
-	int ended = record_state(record) == RECORD_ENDED;
-
 	out->status = report_status(record);
 	out->total_bytes = r->total_bytes;
 	out->descriptors = r->n_entries;
 	out->pieces = r->n_segments;
 	out->failed_entry = KVL_NO_ENTRY;
 	out->lane = r->lane->index;
-	if (record_state(record) == RECORD_PREPARED || record_state(record) == RECORD_POSTING)
-		return; /* the times belong to whoever posts it */
-	out->post_ns = r->job.post_ns;
-	out->start_ns = r->start_ns ? r->start_ns : r->job.post_ns;
-	if (!ended)
-		return;
-	out->provider = r->job.provider;
-	out->bytes = r->job.bytes;
-	out->chunks = r->job.core.chunks;
-	out->ticket = r->job.core.ticket;
-	out->issue_ns = r->job.issue_ns;
-	out->wire_ns = r->job.wire_ns || r->job.core.chunks == 0 ? r->job.wire_ns : r->end_ns;
-	out->end_ns = r->end_ns;
-	if (r->job.failed_segment < r->n_segments)
-		out->failed_entry = r->segment[r->job.failed_segment].entry;
-	report_path(r, out);
+	if (record_state(record) == RECORD_ENDED)
+		report_ended(r, out);
+	else if (record_state(record) == RECORD_PENDING)
+		out->post_ns = r->job.post_ns;
+	out->start_ns = r->start_tag == record_tag(record) && r->start_ns ? r->start_ns : out->post_ns;
 }
 
 int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
@@ -80,6 +84,12 @@ int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
 	return kvli_agent_return(agent, kvli_sized_copy(out, &report, sizeof(report)));
 }
 
+static void stamp_start(struct kvli_request *r, uint64_t record, uint64_t at)
+{
+	r->start_ns = at;
+	r->start_tag = record_tag(record);
+}
+
 int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, uint64_t time_ns)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
@@ -96,13 +106,10 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r == NULL)
 		rc = kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
-	else if (record_state(record) == RECORD_POSTING)
-		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "not being posted",
-			       "another thread is posting the request");
 	else if (stamp == KVL_STAMP_START)
-		r->start_ns = at;
+		stamp_start(r, record, at);
 	else if (record_state(record) == RECORD_ENDED)
-		r->end_ns = at;
+		r->result.end_ns = at;
 	else
 		rc = kvli_fail(KVL_ERR_BUSY, KVL_NO_ENTRY, 0, "ended",
 			       "an end is stamped only after the end");

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 
 int kvli_events_open(struct kvli_events *e, uint64_t notif_limit)
@@ -95,11 +96,30 @@ static void ends_append(struct kvli_events *e, struct kvli_request *r)
 	r->listed = 1;
 }
 
+static void result_set(struct kvli_request *r, uint64_t end_ns)
+{
+	const struct kvli_job *job = &r->job;
+
+	r->result = (struct kvli_result){
+		.bytes = job->bytes,
+		.chunks = job->core.chunks,
+		.ticket = job->core.ticket,
+		.post_ns = job->post_ns,
+		.issue_ns = job->issue_ns,
+		.wire_ns = job->wire_ns || job->core.chunks == 0 ? job->wire_ns : end_ns,
+		.end_ns = end_ns,
+		.path = job->path,
+		.failed_segment = job->failed_segment,
+		.provider = job->provider,
+	};
+}
+
 void kvli_events_end(struct kvli_events *e, struct kvli_request *r, int status)
 {
-	uint64_t pending = record_observe(r->record);
+	uint64_t pending = record_observe(r->record), now = kvli_now();
 
 	pthread_mutex_lock(&e->lock);
+	result_set(r, now);
 	if (!r->auto_release)
 		ends_append(e, r);
 	record_publish(r->record, pending, status);

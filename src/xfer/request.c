@@ -83,7 +83,7 @@ static void request_drop(struct kvli_request *r)
 	}
 	r->n_segments = 0;
 	r->total_bytes = r->n_entries = 0;
-	r->start_ns = r->end_ns = 0;
+	r->start_ns = r->start_tag = 0;
 	memset(&r->job, 0, sizeof(r->job));
 }
 
@@ -208,5 +208,4 @@ void kvli_request_arm(struct kvli_request *r, uint64_t tag)
 	job->issue_ns = job->wire_ns = 0;
 	job->path = NULL;
 	job->provider = 0;
-	r->end_ns = 0;
 }

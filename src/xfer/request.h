@@ -16,6 +16,15 @@
 #include "shared/record.h"
 #include "xfer/list.h"
 
+/* What the latest post that ended did. Under events->lock, so that a report never meets the next post's job. */
+struct kvli_result {
+	uint64_t bytes, chunks, ticket;
+	uint64_t post_ns, issue_ns, wire_ns, end_ns;
+	const char *path;
+	size_t failed_segment;
+	int provider;
+};
+
 struct kvli_request {
 	struct kvli_job job; /* first: a job's index is its request's */
 	uint32_t index;
@@ -33,7 +42,8 @@ struct kvli_request {
 	int has_notif, auto_release;
 	uint64_t deadline_ns;      /* length, from each post */
 	struct word64 deadline_at; /* point in time of the present post */
-	uint64_t start_ns, end_ns;
+	struct kvli_result result;
+	uint64_t start_ns, start_tag; /* stamped, and for which post; under events->lock */
 	void *user;
 	/* the list of ends, under events->lock */
 	struct kvli_request *next_end, *prev_end;
