@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and closing agents. */
 #include "agent/agent.h"
+#include "agent/deadline.h"
+#include "agent/mem.h"
+#include "agent/peer.h"
+#include "agent/post.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -45,8 +49,6 @@ static void agent_call(void *arg)
 
 static const struct kvli_wire_ops *wire_named(const char *name)
 {
-	if (strcmp(name, "auto") == 0)
-		return kvli_wires[0];
 	for (size_t i = 0; kvli_wires[i]; i++)
 		if (strcmp(kvli_wires[i]->name, name) == 0)
 			return kvli_wires[i];

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An agent and its peers. The public calls in src/agent/ check handles, look objects up, and call the parts
- * below; they hold no logic of their own.
+ * An agent and its peers. The public calls in src/agent/ check handles, look objects up, and call the layers below.
  *
- * Lock order, outermost first: memory_lock, table locks, region_set locks; engine and events locks are leaves
- * taken under none of these but memory_lock. The control thread's run lock is outermost of all: nobody waits
- * for the control thread (kvli_watch_del) while holding a lock that its callbacks take.
+ * Locks, each with what it guards. A thread that holds one may take those further down, never one above:
+ *
+ *	reactor run	held while the control thread runs a callback; kvli_watch_del() and _pause() wait for it
+ *	publish_lock	the rendezvous entry
+ *	update_lock	a peer's metadata update, by_slot, closed; waits for the peer, for connect_timeout_ms at most
+ *	memory_lock	registrations: counted, naming, closing
+ *	lane drive	one driver a lane (E6); seized in lane order
+ *	connect_lock	which incarnations are connected or about to be
+ *	serve_lock	local wire: what peers ask and send; taken by the control thread and by revoke()
+ *	regions.lock	a region set, at.map of a peer's regions
+ *	table locks	slots and lives of handles
+ *	rpc		local wire: one question on a connection's socket
+ *	producers, then order.lock	a lane's tickets, and their places for retire_order = global
+ *	events.lock	ends, notifications, waiters; terminal records are ended and released under it
+ *	loop.lock	a ready list
+ *	requests.lock	free request slots
+ *
+ * The control thread is never waited for with a lock that its callbacks take: these are lane drive, serve_lock and
+ * all that is below them.
  */
 #ifndef KVLI_AGENT_H
 #define KVLI_AGENT_H
@@ -100,35 +115,5 @@ void kvli_registry_free(struct kvli_agent *agent);
 
 /* The record a request handle names, whether or not its agent lives; NULL when there never was one. */
 const struct word64 *kvli_registry_record(kvl_agent_t agent, kvl_xfer_t xfer);
-
-/* ---- peer.c */
-void kvli_peer_hold(void *peer);
-void kvli_peer_drop(void *peer);
-/* Ends all that is pending on its lanes and frees the connection. The handle is gone already. */
-void kvli_peer_shut(struct kvli_peer *peer, enum kvli_peer_state state, int error);
-
-/* ---- mem.c */
-int kvli_agent_region_may_touch(void *agent, uint32_t slot, uint64_t generation, uint64_t addr, uint64_t len,
-				uint32_t right);
-/* Withdraws every region; KVL_ERR_TIMED_OUT when a peer is inside a copy past the deadline. */
-int kvli_agent_withdraw_all(struct kvli_agent *agent, uint64_t deadline_ns);
-
-/* ---- post.c */
-void kvli_agent_ended(void *agent, uint32_t index, int status); /* the engine's ended() */
-
-/* ---- deadline.c */
-int kvli_deadline_open(struct kvli_agent *agent);
-void kvli_deadline_close(struct kvli_agent *agent);
-/* Something is pending: make sure the timer runs. */
-void kvli_deadline_arm(struct kvli_agent *agent);
-
-/* The request of a handle and its record's value; NULL with the error recorded. */
-struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfer, uint64_t *record);
-
-/*
- * The lane of a post that was seen in its record, its peer held; NULL when it is not pending any more. stop: 0, or
- * the early end that is asked for it in the same step, so that no later post can be meant.
- */
-struct kvli_lane *kvli_pending_lane(struct kvli_agent *agent, uint32_t index, uint64_t seen, int stop);
 
 #endif

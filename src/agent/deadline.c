@@ -12,6 +12,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/deadline.h"
+#include "agent/peer.h"
+#include "agent/post.h"
 
 #define TICK_NS 10000000
 

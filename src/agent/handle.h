@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kvlane/kvlane.h"
+
 enum kvli_kind {
 	KVLI_AGENT = 1,
 	KVLI_REGION = 2,
@@ -43,6 +45,12 @@ static inline uint64_t kvli_handle_life(uint64_t h)
 static inline int kvli_handle_is(uint64_t h, enum kvli_kind kind)
 {
 	return h >> 61 == (uint64_t)kind;
+}
+
+/* What a call returns for a handle of no living object, when the detail is recorded already. */
+static inline int kvli_handle_code(uint64_t h, enum kvli_kind kind)
+{
+	return kvli_handle_is(h, kind) ? KVL_ERR_STALE : KVL_ERR_INVALID;
 }
 
 /* Records and returns KVL_ERR_INVALID (not a handle of this kind) or KVL_ERR_STALE (of no living object). */

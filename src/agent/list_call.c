@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The list calls. */
 #include "agent/agent.h"
+#include "agent/peer.h"
 
 /* Whose memory: the agent's own set, or the peer's, then held. */
 static int list_owner(struct kvli_agent *agent, kvl_peer_t handle, struct kvli_peer **peer,
 		      struct kvli_region_set **set)
 {
+	int rc;
+
 	*peer = NULL;
 	*set = &agent->regions;
 	if (handle == KVL_LOCAL)
 		return 0;
 	*peer = kvli_table_get(&agent->peer_table, handle, KVL_NO_ENTRY, kvli_peer_hold);
 	if (*peer == NULL)
-		return kvli_handle_is(handle, KVLI_PEER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+		return kvli_handle_code(handle, KVLI_PEER);
 	*set = &(*peer)->regions;
-	if (word32_load_acquire_sys(&(*peer)->state) == KVLI_PEER_CONNECTED) /* a flag */
-		return 0;
-	kvli_fail(KVL_ERR_PEER_LOST, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' is gone",
-		  (*peer)->identity.name);
-	kvli_peer_drop(*peer);
-	return KVL_ERR_PEER_LOST;
+	rc = kvli_peer_usable(*peer);
+	if (rc)
+		kvli_peer_drop(*peer);
+	return rc;
 }
 
 /* Puts a new list, or the failure to make one, into its handle. */
@@ -110,16 +111,11 @@ static void list_hold(void *list)
 	kvli_list_hold(list);
 }
 
-static int list_handle_refused(kvl_list_t handle)
-{
-	return kvli_handle_is(handle, KVLI_LIST) ? KVL_ERR_STALE : KVL_ERR_INVALID;
-}
-
 int64_t kvl_list_entries(kvl_agent_t handle, kvl_list_t list_handle)
 {
 	struct kvli_agent *agent = kvli_agent_enter(handle);
 	struct kvli_list *list;
-	int64_t n = list_handle_refused(list_handle);
+	int64_t n = kvli_handle_code(list_handle, KVLI_LIST);
 
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
@@ -141,7 +137,7 @@ int kvl_list_destroy(kvl_agent_t handle, kvl_list_t list_handle)
 		return kvli_agent_refused(handle);
 	list = kvli_table_remove(&agent->list_table, list_handle);
 	if (list == NULL)
-		return kvli_agent_return(agent, list_handle_refused(list_handle));
+		return kvli_agent_return(agent, kvli_handle_code(list_handle, KVLI_LIST));
 	kvli_list_drop(list);
 	return kvli_agent_return(agent, 0);
 }

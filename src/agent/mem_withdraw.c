@@ -17,7 +17,7 @@ static int dereg_count(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 		struct kvli_region *r = kvli_region_get(agent, mr[i], i);
 
 		if (r == NULL)
-			return kvli_handle_is(mr[i], KVLI_REGION) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+			return kvli_handle_code(mr[i], KVLI_REGION);
 		r->naming++;
 		if (r->naming > 1 && r->naming > r->counted)
 			return kvli_fail(KVL_ERR_STALE, i, 0, "named at most as often as registered",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peers: connecting, what they export, and their end. */
 #include "agent/agent.h"
+#include "agent/peer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -230,14 +231,23 @@ int kvl_peer_connect(kvl_agent_t handle, const void *metadata, size_t len, uint6
 	return kvli_agent_return(agent, rc);
 }
 
+int kvli_peer_usable(const struct kvli_peer *peer)
+{
+	switch (word32_load_acquire_sys(&peer->state)) { /* a flag */
+	case KVLI_PEER_CONNECTED:
+		return 0;
+	case KVLI_PEER_LOST:
+		return kvli_fail(KVL_ERR_PEER_LOST, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' is gone",
+				 peer->identity.name);
+	default:
+		return kvli_fail(KVL_ERR_STALE, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' was closed",
+				 peer->identity.name);
+	}
+}
+
 static struct kvli_peer *peer_get(struct kvli_agent *agent, kvl_peer_t handle)
 {
 	return kvli_table_get(&agent->peer_table, handle, KVL_NO_ENTRY, kvli_peer_hold);
-}
-
-static int peer_refuse(kvl_peer_t handle)
-{
-	return kvli_handle_is(handle, KVLI_PEER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
 }
 
 int kvl_peer_update(kvl_agent_t handle, kvl_peer_t peer_handle, const void *metadata, size_t len)
@@ -254,7 +264,7 @@ int kvl_peer_update(kvl_agent_t handle, kvl_peer_t peer_handle, const void *meta
 	if (rc)
 		return kvli_agent_return(agent, rc);
 	peer = peer_get(agent, peer_handle);
-	rc = peer ? 0 : peer_refuse(peer_handle);
+	rc = peer ? 0 : kvli_handle_code(peer_handle, KVLI_PEER);
 	if (peer && memcmp(md.incarnation, peer->identity.incarnation, KVL_INCARNATION))
 		rc = kvli_fail(KVL_ERR_STALE, KVL_NO_ENTRY, 0, "same incarnation",
 			       "the metadata of '%s' is of another life than the connected '%s'", md.name,
@@ -276,7 +286,7 @@ int kvl_peer_close(kvl_agent_t handle, kvl_peer_t peer_handle)
 		return kvli_agent_refused(handle);
 	peer = kvli_table_remove(&agent->peer_table, peer_handle);
 	if (peer == NULL)
-		return kvli_agent_return(agent, peer_refuse(peer_handle));
+		return kvli_agent_return(agent, kvli_handle_code(peer_handle, KVLI_PEER));
 	kvli_peer_shut(peer, KVLI_PEER_CLOSED, KVL_ERR_PEER_LOST);
 	kvli_peer_drop(peer);
 	return kvli_agent_return(agent, 0);
@@ -301,7 +311,7 @@ int kvl_peer_info(kvl_agent_t handle, kvl_peer_t peer_handle, struct kvl_peer_in
 		return kvli_agent_refused(handle);
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
-		return kvli_agent_return(agent, peer_refuse(peer_handle));
+		return kvli_agent_return(agent, kvli_handle_code(peer_handle, KVLI_PEER));
 	memcpy(info.name, peer->identity.name, sizeof(info.name));
 	memcpy(info.incarnation, peer->identity.incarnation, sizeof(info.incarnation));
 	memcpy(info.path, peer->path.path, sizeof(info.path));
@@ -326,7 +336,7 @@ int kvl_peer_region(kvl_agent_t handle, kvl_peer_t peer_handle, size_t index, st
 		return kvli_agent_refused(handle);
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
-		return kvli_agent_return(agent, peer_refuse(peer_handle));
+		return kvli_agent_return(agent, kvli_handle_code(peer_handle, KVLI_PEER));
 	rc = kvli_remote_info(peer, index, &info);
 	kvli_peer_drop(peer);
 	return kvli_agent_return(agent, rc ? rc : kvli_sized_copy(out, &info, sizeof(info)));
@@ -342,7 +352,7 @@ int kvl_peer_map(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t addr, uint
 		return kvli_agent_refused(handle);
 	peer = peer_get(agent, peer_handle);
 	if (peer == NULL)
-		return kvli_agent_return(agent, peer_refuse(peer_handle));
+		return kvli_agent_return(agent, kvli_handle_code(peer_handle, KVLI_PEER));
 	rc = out ? kvli_remote_map(peer, addr, len, out)
 		 : kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL");
 	kvli_peer_drop(peer);

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
+#include "agent/deadline.h"
+#include "agent/peer.h"
+#include "agent/post.h"
 #include "agent/prepare.h"
 #include "base/sized.h"
 
@@ -21,11 +24,6 @@ struct kvli_request *kvli_agent_request(struct kvli_agent *agent, kvl_xfer_t xfe
 	}
 	kvli_handle_refuse(xfer, KVLI_XFER, KVL_NO_ENTRY);
 	return NULL;
-}
-
-static int xfer_refuse(kvl_xfer_t xfer)
-{
-	return kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
 }
 
 static int busy_refuse(void)
@@ -146,7 +144,7 @@ int kvli_post(struct kvli_agent *agent, kvl_xfer_t xfer, const struct kvl_post *
 	int rc;
 
 	if (r == NULL)
-		return xfer_refuse(xfer);
+		return kvli_handle_code(xfer, KVLI_XFER);
 	rc = kvli_sized_read(&p, sizeof(p), post, "post");
 	if (rc)
 		return rc;
@@ -203,7 +201,7 @@ int kvli_release(struct kvli_agent *agent, kvl_xfer_t xfer)
 	struct kvli_request *r = kvli_agent_request(agent, xfer, &old);
 
 	if (r == NULL)
-		return xfer_refuse(xfer);
+		return kvli_handle_code(xfer, KVLI_XFER);
 	/* under the lock: a report that looks at the request under it is done, or finds it gone */
 	if (record_pending(old) || !kvli_events_release(&agent->events, r, old))
 		return busy_refuse();
@@ -249,7 +247,7 @@ int kvl_xfer_cancel(kvl_agent_t handle, kvl_xfer_t xfer)
 		return kvli_agent_refused(handle);
 	r = kvli_agent_request(agent, xfer, &record);
 	if (r == NULL)
-		return kvli_agent_return(agent, xfer_refuse(xfer));
+		return kvli_agent_return(agent, kvli_handle_code(xfer, KVLI_XFER));
 	if (record_state(record) == RECORD_PREPARED)
 		return kvli_agent_return(agent, kvli_fail(KVL_ERR_NOT_POSTED, KVL_NO_ENTRY, 0, "posted",
 							  "the request has not been posted"));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/peer.h"
 #include "agent/prepare.h"
 #include "base/sized.h"
 
@@ -125,20 +126,6 @@ int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const s
 	return 0;
 }
 
-int kvli_peer_usable(const struct kvli_peer *peer)
-{
-	switch (word32_load_acquire_sys(&peer->state)) { /* a flag */
-	case KVLI_PEER_CONNECTED:
-		return 0;
-	case KVLI_PEER_LOST:
-		return kvli_fail(KVL_ERR_PEER_LOST, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' is gone",
-				 peer->identity.name);
-	default:
-		return kvli_fail(KVL_ERR_STALE, KVL_NO_ENTRY, 0, "peer is connected", "peer '%s' was closed",
-				 peer->identity.name);
-	}
-}
-
 static int lists_check(const struct kvli_prepare *p)
 {
 	if (p->local->peer)
@@ -183,11 +170,6 @@ static struct kvli_list *list_get(struct kvli_agent *agent, kvl_list_t handle)
 	return kvli_table_get(&agent->list_table, handle, KVL_NO_ENTRY, list_hold);
 }
 
-static int list_refuse(kvl_list_t handle)
-{
-	return kvli_handle_is(handle, KVLI_LIST) ? KVL_ERR_STALE : KVL_ERR_INVALID;
-}
-
 static int prepare_call(kvl_agent_t handle, struct kvli_prepare *p, kvl_list_t local, kvl_list_t remote,
 			const struct kvl_xfer_opts *opts, kvl_xfer_t *out)
 {
@@ -201,9 +183,9 @@ static int prepare_call(kvl_agent_t handle, struct kvli_prepare *p, kvl_list_t l
 					 kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "out", "out is NULL"));
 	p->local = list_get(agent, local);
 	if (p->local == NULL)
-		return kvli_agent_return(agent, list_refuse(local));
+		return kvli_agent_return(agent, kvli_handle_code(local, KVLI_LIST));
 	p->remote = list_get(agent, remote);
-	rc = p->remote ? prepare_lists(agent, p, opts, out) : list_refuse(remote);
+	rc = p->remote ? prepare_lists(agent, p, opts, out) : kvli_handle_code(remote, KVLI_LIST);
 	kvli_list_drop(p->local);
 	kvli_list_drop(p->remote);
 	return kvli_agent_return(agent, rc);

@@ -51,7 +51,7 @@ struct kvli_agent *kvli_agent_enter(kvl_agent_t handle)
 
 int kvli_agent_refused(kvl_agent_t handle)
 {
-	return kvli_handle_is(handle, KVLI_AGENT) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+	return kvli_handle_code(handle, KVLI_AGENT);
 }
 
 void kvli_agent_leave(struct kvli_agent *agent)

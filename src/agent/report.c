@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/post.h"
 #include "base/sized.h"
 
 static int report_status(uint64_t record)
@@ -79,8 +80,7 @@ int kvl_xfer_report(kvl_agent_t handle, kvl_xfer_t xfer, struct kvl_report *out)
 		report_fill(r, record, &report);
 	pthread_mutex_unlock(&agent->events.lock);
 	if (r == NULL)
-		return kvli_agent_return(agent,
-					 kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID);
+		return kvli_agent_return(agent, kvli_handle_code(xfer, KVLI_XFER));
 	return kvli_agent_return(agent, kvli_sized_copy(out, &report, sizeof(report)));
 }
 
@@ -105,7 +105,7 @@ int kvl_xfer_stamp(kvl_agent_t handle, kvl_xfer_t xfer, enum kvl_stamp stamp, ui
 	pthread_mutex_lock(&agent->events.lock);
 	r = kvli_agent_request(agent, xfer, &record); /* can not be released while the lock is held */
 	if (r == NULL)
-		rc = kvli_handle_is(xfer, KVLI_XFER) ? KVL_ERR_STALE : KVL_ERR_INVALID;
+		rc = kvli_handle_code(xfer, KVLI_XFER);
 	else if (stamp == KVL_STAMP_START)
 		stamp_start(r, record, at);
 	else if (record_state(record) == RECORD_ENDED)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that are made of others: write, read, notify; and taking notifications. */
 #include "agent/agent.h"
+#include "agent/peer.h"
+#include "agent/post.h"
 #include "agent/prepare.h"
 #include "base/sized.h"
 
@@ -102,8 +104,7 @@ int kvl_notify(kvl_agent_t handle, kvl_peer_t peer_handle, const void *data, uin
 		return kvli_agent_return(agent, rc);
 	peer = kvli_table_get(&agent->peer_table, peer_handle, KVL_NO_ENTRY, kvli_peer_hold);
 	if (peer == NULL)
-		return kvli_agent_return(agent, kvli_handle_is(peer_handle, KVLI_PEER) ? KVL_ERR_STALE
-										       : KVL_ERR_INVALID);
+		return kvli_agent_return(agent, kvli_handle_code(peer_handle, KVLI_PEER));
 	o.size = sizeof(o);
 	o.flags |= KVL_XFER_NOTIFY;
 	o.notif = data;

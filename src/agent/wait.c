@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "agent/agent.h"
+#include "agent/peer.h"
+#include "agent/post.h"
 
 /* How long a waiter looks at a record before it sleeps: about the cost of being woken. */
 #define SPIN_NS 20000

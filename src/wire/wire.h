@@ -154,6 +154,8 @@ struct kvli_wire_ops {
 	void (*resume)(struct kvli_wire *wire);
 };
 
+extern const struct kvli_wire_ops kvli_wire_local, kvli_wire_sim;
+
 /* The wires of this build, best first; NULL-terminated. */
 extern const struct kvli_wire_ops *const kvli_wires[];
 

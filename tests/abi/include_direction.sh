@@ -116,8 +116,8 @@ check_public()
 {
 	local file=$1 kind=$2 name=$3
 	case $name in
-	stddef.h | stdint.h | stdbool.h | kvlane/*) ;;
-	*) finding "$file: $name: public headers include stddef, stdint, stdbool and each other" ;;
+	stddef.h | stdint.h | stdbool.h | string.h | kvlane/*) ;;
+	*) finding "$file: $name: public headers include stddef, stdint, stdbool, string and each other" ;;
 	esac
 }
 

@@ -132,7 +132,7 @@ static int pair_dir_create(struct pair *pair)
 	} while (fd == -ESTALE || fd == -ENOENT);
 	if (fd < 0)
 		return fd;
-	strcat(pair->dir, PAIR_AGENTS);
+	memcpy(pair->dir + strlen(pair->dir), PAIR_AGENTS, sizeof(PAIR_AGENTS)); /* room was left for it */
 	if (!mkdir(pair->dir, 0700))
 		return fd;
 	error = -errno;

@@ -12,7 +12,7 @@
 /* Pieces of one cross-process call. Longer vectors stopped paying when measured; see docs/bench.md. */
 #define VECTOR 128
 
-void kvli_lane_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider)
+void kvli_local_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider)
 {
 	uint32_t at = (lane->done_first + lane->n_done++) & lane->op_mask;
 
@@ -83,7 +83,7 @@ static int64_t map_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvl
 	lane_busy_end(lane);
 	if (bytes == 0)
 		return KVL_ERR_STALE;
-	kvli_lane_done(lane, cookie, 0, 0);
+	kvli_local_done(lane, cookie, 0, 0);
 	return (int64_t)bytes;
 }
 
@@ -179,14 +179,14 @@ static int64_t vector_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct 
 	}
 	lane_busy_end(lane);
 	if (bytes) { /* what stopped it will stop the next chunk at its start */
-		kvli_lane_done(lane, cookie, 0, 0);
+		kvli_local_done(lane, cookie, 0, 0);
 		return (int64_t)bytes;
 	}
 	return rc == KVL_ERR_WIRE ? vector_refused(lane, error, provider) : rc;
 }
 
-int64_t kvli_copy_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
-			uint64_t max_bytes, uint64_t cookie, const char **path, int *provider)
+int64_t kvli_local_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
+			 uint64_t max_bytes, uint64_t cookie, const char **path, int *provider)
 {
 	const struct kvli_conn *conn = lane->conn;
 	int64_t bytes = 0;

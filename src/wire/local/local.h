@@ -144,14 +144,31 @@ int kvli_conn_late(const struct kvli_conn *conn, int rc, const char *when);
 /* 1 when the region still is what the initiator was told. Inside a busy period, see segment.h. */
 int kvli_conn_live(const struct kvli_conn *conn, const struct kvli_remote *r);
 
-int64_t kvli_copy_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
-			uint64_t max_bytes, uint64_t cookie, const char **path, int *provider);
-void kvli_lane_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider);
+int64_t kvli_local_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
+			 uint64_t max_bytes, uint64_t cookie, const char **path, int *provider);
+void kvli_local_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider);
 
 int64_t kvli_slot_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli_cursor *cursor,
 			uint64_t max_bytes, uint64_t cookie);
 void kvli_slot_poll(struct kvli_wire_lane *lane);
 int kvli_slot_fence(struct kvli_wire_lane *lane, int status);
-int kvli_slot_notify(struct kvli_wire_lane *lane, const void *data, uint64_t len, uint64_t *sent);
+/* ---- the forward ring */
+
+/* Smallest frame worth sending while the ring is nearly full. */
+#define FRAME_LEAST 256u
+
+static inline uint64_t kvli_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Room for a payload of at least `want` bytes, KVL_ERR_AGAIN with a kick to come, or RING_CORRUPT. */
+int64_t kvli_forward_room(struct kvli_wire_lane *lane, uint32_t want);
+/* Wakes the target, once for all frames that it has not seen. */
+void kvli_forward_ring(struct kvli_wire_lane *lane);
+/* Breaks the connection of a peer that spoilt the ring. */
+int kvli_lane_broken(struct kvli_wire_lane *lane);
+
+int kvli_local_notify(struct kvli_wire_lane *lane, const void *data, uint64_t len, uint64_t *sent);
 
 #endif

@@ -10,59 +10,24 @@
 
 #include "wire/local/local.h"
 
-/* Smallest frame worth sending while the ring is nearly full. */
-#define FRAME_LEAST 256u
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static void lane_ring_forward(struct kvli_wire_lane *lane)
-{
-	struct segment_head *head = lane->conn->segment;
-
-	if (word32_exchange_seq_sys(&head->forward_bell, 1) == 0) /* E8 */
-		kvli_bell_ring(lane->conn->bell);
-}
-
-/* Room for a payload of at least `want` bytes, or the promise of a kick when there is. */
-static int64_t forward_room(struct kvli_wire_lane *lane, uint32_t want)
-{
-	int64_t room = ring_room(&lane->forward);
-
-	if (room >= (int64_t)want || room < 0)
-		return room;
-	word32_exchange_seq_sys(&lane->words->want_room, 1); /* E9 */
-	room = ring_room(&lane->forward);
-	if (room >= (int64_t)want)
-		word32_exchange_seq_sys(&lane->words->want_room, 0); /* E9 */
-	return room >= (int64_t)want || room < 0 ? room : KVL_ERR_AGAIN;
-}
-
-static int lane_broken(struct kvli_wire_lane *lane)
-{
-	kvli_conn_break(lane->conn);
-	return KVL_ERR_WIRE;
-}
-
 /* How much of the piece one frame takes, KVL_ERR_AGAIN, or an error. */
 static int64_t slot_take(struct kvli_wire_lane *lane, enum kvl_op op, uint64_t left)
 {
 	uint32_t quarter = lane->forward.size / 4, head = sizeof(struct frame_range);
-	uint32_t want = head + (op == KVL_WRITE ? (uint32_t)least(left, FRAME_LEAST) : 0);
+	uint32_t want = head + (op == KVL_WRITE ? (uint32_t)kvli_least(left, FRAME_LEAST) : 0);
 	uint32_t back = lane->back.size / 2 - lane->back_bytes;
 	int64_t room;
 
 	if (lane->op_next - lane->op_first > lane->op_mask ||
 	    back < ring_need(op == KVL_READ ? FRAME_LEAST : 0))
 		return KVL_ERR_AGAIN;
-	room = forward_room(lane, want);
+	room = kvli_forward_room(lane, want);
 	if (room < 0)
-		return room == RING_CORRUPT ? lane_broken(lane) : room;
+		return room == RING_CORRUPT ? kvli_lane_broken(lane) : room;
 	if (op == KVL_WRITE)
-		return (int64_t)least(left, least((uint64_t)room, quarter) - head);
-	return (int64_t)least(left, least(back - RING_GRAIN, quarter) & ~(uint64_t)(RING_GRAIN - 1));
+		return (int64_t)kvli_least(left, kvli_least((uint64_t)room, quarter) - head);
+	return (int64_t)kvli_least(left,
+				   kvli_least(back - RING_GRAIN, quarter) & ~(uint64_t)(RING_GRAIN - 1));
 }
 
 static int slot_push(struct kvli_wire_lane *lane, enum kvl_op op, const struct kvli_cursor *c, uint64_t n)
@@ -75,12 +40,12 @@ static int slot_push(struct kvli_wire_lane *lane, enum kvl_op op, const struct k
 	int rc = ring_reserve(&lane->forward, payload, &at, &to);
 
 	if (rc)
-		return rc == RING_CORRUPT ? lane_broken(lane) : KVL_ERR_AGAIN;
+		return rc == RING_CORRUPT ? kvli_lane_broken(lane) : KVL_ERR_AGAIN;
 	memcpy(to, &range, sizeof(range));
 	if (op == KVL_WRITE)
 		memcpy((uint8_t *)to + sizeof(range), (const uint8_t *)(uintptr_t)(s->local + c->offset), n);
 	ring_commit(&lane->forward, at, frame);
-	lane_ring_forward(lane);
+	kvli_forward_ring(lane);
 	return 0;
 }
 
@@ -96,7 +61,7 @@ int64_t kvli_slot_issue(struct kvli_wire_lane *lane, enum kvl_op op, struct kvli
 		return KVL_ERR_STALE;
 	if (!(lane->conn->wire->paths & PATH_SLOT))
 		return KVL_ERR_UNSUPPORTED;
-	n = slot_take(lane, op, least(s->len - c->offset, max_bytes));
+	n = slot_take(lane, op, kvli_least(s->len - c->offset, max_bytes));
 	if (n < 0)
 		return n;
 	*o = (struct slot_op){
@@ -128,7 +93,7 @@ static void slot_finish(struct kvli_wire_lane *lane, int status)
 	if (lane->op_first % VOID_STEP == 0)
 		word32_exchange_seq_sys(&lane->words->void_below, lane->op_first); /* E7 */
 	lane->back_bytes -= o->back_bytes;
-	kvli_lane_done(lane, o->cookie, status, 0);
+	kvli_local_done(lane, o->cookie, status, 0);
 }
 
 /* An answer to the oldest operation; 0 when it is not one, and the peer has lost its mind. */
@@ -188,38 +153,4 @@ int kvli_slot_fence(struct kvli_wire_lane *lane, int status)
 	kvli_slot_poll(
 		lane); /* answers given before they were void: none can follow, and the ring is free again */
 	return 0;
-}
-
-int kvli_slot_notify(struct kvli_wire_lane *lane, const void *data, uint64_t len, uint64_t *sent)
-{
-	int first = *sent == 0, pushed = 0, rc = 0;
-
-	while (rc == 0 && (first || *sent < len)) {
-		int64_t room = forward_room(lane, (uint32_t)least(len - *sent, FRAME_LEAST) | 1);
-		struct ring_frame f = { 0, FRAME_NOTIF, 0, len };
-		uint32_t at;
-		void *to;
-
-		if (room < 0) {
-			rc = room == RING_CORRUPT ? lane_broken(lane) : KVL_ERR_AGAIN;
-			break;
-		}
-		f.len = (uint32_t)least(least(len - *sent, (uint64_t)room),
-					ring_max_payload(lane->forward.size));
-		f.flags = (uint16_t)((first ? FRAME_FIRST : 0) | (*sent + f.len == len ? FRAME_LAST : 0));
-		rc = ring_reserve(&lane->forward, f.len, &at, &to);
-		if (rc) {
-			rc = rc == RING_CORRUPT ? lane_broken(lane) : KVL_ERR_AGAIN;
-			break;
-		}
-		if (f.len)
-			memcpy(to, (const uint8_t *)data + *sent, f.len);
-		ring_commit(&lane->forward, at, f);
-		*sent += f.len;
-		first = 0;
-		pushed = 1;
-	}
-	if (pushed)
-		lane_ring_forward(lane);
-	return rc;
 }
