@@ -40,70 +40,75 @@ static int list_finish(struct kvli_agent *agent, struct kvli_peer *peer, struct 
 	return kvli_agent_return(agent, rc);
 }
 
-static int list_refuse_args(struct kvli_agent *agent)
+/* What a list is made of: one of the three ways. */
+struct list_source {
+	enum {
+		LIST_OF_DESCS,
+		LIST_OF_RUNS,
+		LIST_OF_BLOCKS
+	} kind;
+	const void *array;
+	size_t n;
+	uint64_t base, block_bytes; /* of blocks, as the next */
+	uint32_t device;
+};
+
+static int list_build(struct kvli_region_set *set, const struct list_source *from, struct kvli_list **out)
 {
-	return kvli_agent_return(
-		agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "array, out", "the array or out is NULL"));
+	switch (from->kind) {
+	case LIST_OF_DESCS:
+		return kvli_list_from_descs(set, from->array, from->n, out);
+	case LIST_OF_RUNS:
+		return kvli_list_from_runs(set, from->array, from->n, out);
+	default:
+		return kvli_list_from_blocks(set, from->base, from->block_bytes, from->array, from->n,
+					     from->device, out);
+	}
 }
 
-int kvl_list_create(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl_desc *desc, size_t n,
+static int list_create(kvl_agent_t handle, kvl_peer_t peer_handle, const struct list_source *from,
+		       kvl_list_t *out)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+	struct kvli_region_set *set;
+	struct kvli_list *list = NULL;
+	struct kvli_peer *peer;
+	int rc;
+
+	if (agent == NULL)
+		return kvli_agent_refused(handle);
+	if (out == NULL || (from->n && from->array == NULL))
+		return kvli_agent_return(agent, kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "array, out",
+							  "the array or out is NULL"));
+	rc = list_owner(agent, peer_handle, &peer, &set);
+	if (rc)
+		return kvli_agent_return(agent, rc);
+	rc = list_build(set, from, &list);
+	return list_finish(agent, peer, list, rc, out);
+}
+
+int kvl_list_create(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_desc *desc, size_t n,
 		    kvl_list_t *out)
 {
-	struct kvli_agent *agent = kvli_agent_enter(handle);
-	struct kvli_region_set *set;
-	struct kvli_list *list = NULL;
-	struct kvli_peer *peer;
-	int rc;
+	struct list_source from = { .kind = LIST_OF_DESCS, .array = desc, .n = n };
 
-	if (agent == NULL)
-		return kvli_agent_refused(handle);
-	if (out == NULL || (n && desc == NULL))
-		return list_refuse_args(agent);
-	rc = list_owner(agent, peer_handle, &peer, &set);
-	if (rc)
-		return kvli_agent_return(agent, rc);
-	rc = kvli_list_from_descs(set, desc, n, &list);
-	return list_finish(agent, peer, list, rc, out);
+	return list_create(agent, peer, &from, out);
 }
 
-int kvl_list_create_runs(kvl_agent_t handle, kvl_peer_t peer_handle, const struct kvl_run *run, size_t n,
+int kvl_list_create_runs(kvl_agent_t agent, kvl_peer_t peer, const struct kvl_run *run, size_t n,
 			 kvl_list_t *out)
 {
-	struct kvli_agent *agent = kvli_agent_enter(handle);
-	struct kvli_region_set *set;
-	struct kvli_list *list = NULL;
-	struct kvli_peer *peer;
-	int rc;
+	struct list_source from = { .kind = LIST_OF_RUNS, .array = run, .n = n };
 
-	if (agent == NULL)
-		return kvli_agent_refused(handle);
-	if (out == NULL || (n && run == NULL))
-		return list_refuse_args(agent);
-	rc = list_owner(agent, peer_handle, &peer, &set);
-	if (rc)
-		return kvli_agent_return(agent, rc);
-	rc = kvli_list_from_runs(set, run, n, &list);
-	return list_finish(agent, peer, list, rc, out);
+	return list_create(agent, peer, &from, out);
 }
 
-int kvl_list_create_blocks(kvl_agent_t handle, kvl_peer_t peer_handle, uint64_t base, uint64_t block_bytes,
+int kvl_list_create_blocks(kvl_agent_t agent, kvl_peer_t peer, uint64_t base, uint64_t block_bytes,
 			   const uint32_t *index, size_t n, uint32_t device, kvl_list_t *out)
 {
-	struct kvli_agent *agent = kvli_agent_enter(handle);
-	struct kvli_region_set *set;
-	struct kvli_list *list = NULL;
-	struct kvli_peer *peer;
-	int rc;
+	struct list_source from = { LIST_OF_BLOCKS, index, n, base, block_bytes, device };
 
-	if (agent == NULL)
-		return kvli_agent_refused(handle);
-	if (out == NULL || (n && index == NULL))
-		return list_refuse_args(agent);
-	rc = list_owner(agent, peer_handle, &peer, &set);
-	if (rc)
-		return kvli_agent_return(agent, rc);
-	rc = kvli_list_from_blocks(set, base, block_bytes, index, n, device, &list);
-	return list_finish(agent, peer, list, rc, out);
+	return list_create(agent, peer, &from, out);
 }
 
 static void list_hold(void *list)

@@ -328,7 +328,7 @@ int kvli_lane_post(struct kvli_lane *lane, uint32_t index, struct kvli_job *job,
 int kvli_lane_open(struct kvli_lane *lane, struct kvli_engine *engine, uint32_t index, uint32_t depth,
 		   uint32_t window)
 {
-	memset(&lane->core, 0, sizeof(lane->core));
+	memset(lane, 0, sizeof(*lane));
 	lane->core.slot = calloc(depth, sizeof(*lane->core.slot));
 	if (lane->core.slot == NULL)
 		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory for lane %u", index);
@@ -337,8 +337,6 @@ int kvli_lane_open(struct kvli_lane *lane, struct kvli_engine *engine, uint32_t 
 	lane->engine = engine;
 	lane->loop = &engine->loop[index % engine->n_loops];
 	lane->index = index;
-	word32_store_relaxed_sys(&lane->closed, 0); /* not shared yet */
-	lane->on_ready = 0;
 	pthread_mutex_init(&lane->producers, NULL);
 	return 0;
 }

@@ -79,7 +79,7 @@ struct kvli_engine {
 	struct kvli_engine_config config;
 	struct kvli_order order;
 	struct kvli_loop *loop;
-	uint32_t n_loops, next_loop;
+	uint32_t n_loops;
 };
 
 int kvli_engine_open(struct kvli_engine *engine, const struct kvli_engine_config *config);

@@ -9,6 +9,17 @@
  *
  * A lane's calls are made by its driver alone (src/lane), one thread at a time; different lanes at once.
  *
+ * Rules for every wire:
+ * - host outlives open(): a wire may keep the pointer. Options it does not know are not its business.
+ * - Calls that fail in a caller's thread (open, expose, revoke, connect, import) record an error detail; a lane's
+ *   calls do not, their codes end up in reports.
+ * - connect and import run in callers' threads, one at a time for a connection, and give up when host->closing is
+ *   set. lost() may come as soon as *out of connect is set.
+ * - revoke also comes for slots that were never exposed.
+ * - A lane has at most `window` chunks in flight, and their completions can always be kept until poll() takes them.
+ * - *path of issue is a string constant; the same way is the same pointer.
+ * - forget leaves map NULL and generation 0, which no region has: whoever still names the region finds it stale.
+ *
  * Done means placed: a completion with status 0 says that the bytes are in the target's memory and visible
  * there (WRITE) or in local memory (READ). After a completion nothing of that chunk is read or written again.
  */
@@ -114,7 +125,7 @@ struct kvli_wire_ops {
 	/* Serving ends and connections of peers drop; all own connections are closed by now. */
 	void (*close)(struct kvli_wire *wire);
 	void (*info)(struct kvli_wire *wire, struct kvli_wire_info *out);
-	/* Address bytes for the metadata. */
+	/* Address bytes for the metadata; *len is the room and gets the length. */
 	int (*address)(struct kvli_wire *wire, void *buf, uint32_t *len);
 
 	/* The region may be touched by peers from here on. *mappable: peers of this host may map it. */
@@ -131,7 +142,8 @@ struct kvli_wire_ops {
 	void (*disconnect)(struct kvli_conn *conn);
 	void (*path)(struct kvli_conn *conn, struct kvli_path_info *out);
 	int (*import)(struct kvli_conn *conn, struct kvli_remote *remote, int mappable, uint64_t deadline_ns);
-	void (*forget)(struct kvli_conn *conn, struct kvli_remote *remote); /* no lane uses it by now */
+	/* Under the lock of the peer's region set; no lane uses it by now. May come twice. */
+	void (*forget)(struct kvli_conn *conn, struct kvli_remote *remote);
 	struct kvli_wire_lane *(*lane)(struct kvli_conn *conn, uint32_t lane);
 
 	/*

@@ -186,6 +186,7 @@ static void sim_forget(struct kvli_conn *conn, struct kvli_remote *remote)
 	remote->map = NULL;
 	remote->map_start = NULL;
 	remote->map_len = 0;
+	remote->generation = 0; /* no region has it: whoever still names it finds it stale */
 }
 
 static struct kvli_wire_lane *sim_lane(struct kvli_conn *conn, uint32_t lane)
