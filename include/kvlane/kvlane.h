@@ -476,6 +476,9 @@ struct kvl_post {
  * The end of a WRITE means that its bytes are placed in the peer's memory and visible to it; of a READ, in
  * local memory. Requests of one lane end in the order of their posts; there is no order across lanes, nor
  * between entries of one request. Never blocks. A small request on an idle lane is executed by the call itself.
+ * The deadline is kept whatever the peer does, but not against an older request of the same lane that has a later
+ * one: FIFO comes first. KVL_ERR_TIMED_OUT on path "slot" leaves one frame in doubt when the peer was stopped in the
+ * middle of it: it may fill that range of its own memory when it goes on.
  * KVL_ERR_AGAIN: the lane's queue is full. KVL_ERR_BUSY: still pending. KVL_ERR_STALE: the peer was closed, or a
  * region is gone. KVL_ERR_PEER_LOST: the peer died or closed.
  */

@@ -275,7 +275,7 @@ static void agent_drop_requests(struct kvli_agent *agent)
 /* Calls of other threads have been told to return; they do so within their own bounds. */
 static int agent_wait_calls(const struct kvli_agent *agent, uint64_t deadline)
 {
-	const struct timespec nap = { 0, 200000 };
+	const struct timespec nap = { 0, 200000 }; /* a small part of the time that waking a waiter takes */
 
 	while (!kvli_registry_drained(agent)) {
 		if (kvli_now() > deadline)
@@ -302,24 +302,50 @@ static void agent_free(struct kvli_agent *agent)
 	free(agent);
 }
 
+/* Nobody is inside a call any more. */
+static int agent_finish(struct kvli_agent *agent, uint64_t deadline)
+{
+	int rc;
+
+	kvli_dir_withdraw(agent->published);
+	agent->published = NULL;
+	agent_close_peers(agent); /* after the calls: a connect may have added one */
+	rc = kvli_agent_withdraw_all(agent, deadline);
+	agent_free(agent);
+	return rc;
+}
+
+static void *agent_reap(void *arg)
+{
+	agent_wait_calls(arg, UINT64_MAX);
+	agent_finish(arg, kvli_now());
+	return NULL;
+}
+
+/* The close is out of time while a call is still inside: a thread of its own sees it through. */
+static int agent_finish_later(struct kvli_agent *agent)
+{
+	pthread_attr_t attr;
+	pthread_t reaper;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_create(&reaper, &attr, agent_reap, agent); /* without it, the agent's memory stays */
+	pthread_attr_destroy(&attr);
+	return kvli_fail(KVL_ERR_TIMED_OUT, KVL_NO_ENTRY, 0, "calls return",
+			 "a call of another thread has not returned");
+}
+
 int kvl_agent_close(kvl_agent_t handle, uint64_t timeout_ns)
 {
 	struct kvli_agent *agent = kvli_registry_end(handle);
-	uint64_t now = kvli_now(), deadline = timeout_ns < UINT64_MAX - now ? now + timeout_ns : UINT64_MAX;
-	int rc, late;
+	uint64_t deadline = kvli_deadline(timeout_ns);
 
 	if (agent == NULL)
 		return kvli_agent_refused(handle);
 	word32_store_release_sys(&agent->closing, 1); /* a flag */
 	kvli_events_shut(&agent->events);
-	late = agent_wait_calls(agent, deadline); /* before the peers go: a connect may still add one */
-	kvli_dir_withdraw(agent->published);
-	agent->published = NULL;
-	agent_close_peers(agent);
-	rc = kvli_agent_withdraw_all(agent, deadline);
-	if (late) /* a call is still inside and would touch freed memory: the shell stays */
-		return kvli_fail(KVL_ERR_TIMED_OUT, KVL_NO_ENTRY, 0, "calls return",
-				 "a call of another thread has not returned");
-	agent_free(agent);
-	return rc;
+	if (agent_wait_calls(agent, deadline))
+		return agent_finish_later(agent);
+	return agent_finish(agent, deadline);
 }

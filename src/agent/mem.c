@@ -121,7 +121,7 @@ static int mem_repeat(struct kvli_region *r, const struct kvl_mem *m, size_t i, 
 		return kvli_fail(KVL_ERR_RIGHTS, i, 0, "same rights as registered",
 				 "region %zu, %p + %" PRIu64 ", is registered with rights %#x, not %#x", i,
 				 m->addr, m->len, r->at.rights, mem_rights(m));
-	if (r->counted == 0)
+	if (r->withdrawn)
 		return kvli_fail(KVL_ERR_BUSY, i, 0, "withdrawn regions are gone first",
 				 "region %zu is being deregistered and a peer is still inside it", i);
 	r->counted++;

@@ -8,8 +8,9 @@
 #define REVOKE_TIMEOUT_NS UINT64_C(1000000000)
 
 /*
- * Three passes, all under memory_lock: count how often each region is named, close those that lose their last
- * count, then commit. Until the third nothing has changed that can not be put back.
+ * Four passes, all under memory_lock: count how often each region is named, close those that lose their last count,
+ * fence them, then commit. A refusal in the first two changes nothing. When a fence is not done in time, the closed
+ * regions stay withdrawn and every count stands: the same call, made again, goes on from there.
  */
 static int dereg_count(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 {
@@ -19,7 +20,7 @@ static int dereg_count(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 		if (r == NULL)
 			return kvli_handle_code(mr[i], KVLI_REGION);
 		r->naming++;
-		if (r->naming > 1 && r->naming > r->counted)
+		if (r->naming > r->counted)
 			return kvli_fail(KVL_ERR_STALE, i, 0, "named at most as often as registered",
 					 "region %zu is named %u times and registered %u times", i, r->naming,
 					 r->counted);
@@ -32,7 +33,7 @@ static int dereg_close(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		struct kvli_region *r = kvli_region_get(agent, mr[i], i);
 
-		if (r->closing || r->counted == 0 || r->naming < r->counted)
+		if (r->closing || r->withdrawn || r->naming < r->counted)
 			continue;
 		if (!kvli_region_close(r))
 			return kvli_fail(KVL_ERR_BUSY, i, 0, "no pending request names it",
@@ -51,17 +52,16 @@ static void dereg_undo(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 
 		if (r == NULL)
 			continue;
-		if (r->closing)
+		if (r->closing && !r->withdrawn)
 			kvli_region_reopen(r);
 		r->naming = 0;
 		r->closing = 0;
 	}
 }
 
-/* A region that could not be fenced in time stays, withdrawn, until a later call fences it. */
-static int region_withdraw(struct kvli_agent *agent, struct kvli_region *r, size_t i, uint64_t deadline)
+/* Also for regions that were never exposed: the fence keeps the wire from asking about freed ones. */
+static int region_fence(struct kvli_agent *agent, struct kvli_region *r, size_t i, uint64_t deadline)
 {
-	/* Also for regions that were never exposed: the fence keeps the wire from asking about freed ones. */
 	int rc = agent->ops->revoke(agent->wire, r->at.slot, kvli_left(deadline));
 
 	if (rc == KVL_ERR_TIMED_OUT)
@@ -72,29 +72,40 @@ static int region_withdraw(struct kvli_agent *agent, struct kvli_region *r, size
 	if (rc)
 		return kvli_fail(rc, i, 0, "memory",
 				 "no memory to see whether peers have left region %zu: call again", i);
-	kvli_region_forget(agent, r);
 	return 0;
 }
 
-static int dereg_commit(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
+static int dereg_fence(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
 {
 	uint64_t deadline = kvli_deadline(REVOKE_TIMEOUT_NS);
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i], NULL);
+		struct kvli_region *r = kvli_region_get(agent, mr[i], i);
 		int one;
 
-		if (r == NULL || r->naming == 0) /* done with an earlier mention */
+		if (r->naming < r->counted)
 			continue;
-		r->counted -= r->counted ? r->naming : 0;
-		r->naming = 0;
-		r->closing = 0;
-		one = r->counted ? 0 : region_withdraw(agent, r, i, deadline);
+		r->withdrawn = 1;
+		one = region_fence(agent, r, i, deadline);
 		if (rc == 0)
 			rc = one;
 	}
 	return rc;
+}
+
+static void dereg_commit(struct kvli_agent *agent, const kvl_mr_t *mr, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct kvli_region *r = kvli_table_peek(&agent->region_table, mr[i], NULL);
+
+		if (r == NULL || r->naming == 0) /* done with an earlier mention */
+			continue;
+		r->counted -= r->naming;
+		r->naming = 0;
+		if (r->counted == 0)
+			kvli_region_forget(agent, r);
+	}
 }
 
 int kvl_mem_deregister(kvl_agent_t handle, const kvl_mr_t *mr, size_t n)
@@ -112,7 +123,9 @@ int kvl_mem_deregister(kvl_agent_t handle, const kvl_mr_t *mr, size_t n)
 	if (rc == 0)
 		rc = dereg_close(agent, mr, n);
 	if (rc == 0)
-		rc = dereg_commit(agent, mr, n);
+		rc = dereg_fence(agent, mr, n);
+	if (rc == 0)
+		dereg_commit(agent, mr, n);
 	else
 		dereg_undo(agent, mr, n);
 	pthread_mutex_unlock(&agent->memory_lock);
@@ -131,12 +144,11 @@ int kvli_agent_withdraw_all(struct kvli_agent *agent, uint64_t deadline_ns)
 		if (r == NULL)
 			continue;
 		kvli_region_force_close(r);
-		if (region_withdraw(agent, r, i, deadline_ns) == 0)
-			continue;
-		rc = KVL_ERR_TIMED_OUT;
-		r->mem.flags =
-			r->mem.flags & ~KVL_MEM_FD; /* in doubt: what a peer may write is not unmapped */
-		r->owned = 0;
+		if (region_fence(agent, r, i, deadline_ns)) {
+			rc = KVL_ERR_TIMED_OUT;
+			r->mem.flags &= ~KVL_MEM_FD; /* in doubt: what a peer may write is not unmapped */
+			r->owned = 0;
+		}
 		kvli_region_forget(agent, r);
 	}
 	pthread_mutex_unlock(&agent->memory_lock);

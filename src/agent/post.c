@@ -44,7 +44,7 @@ struct post_notif {
 	uint64_t len;
 };
 
-static int notif_read(const struct kvli_agent *agent, const struct kvl_post *p, struct post_notif *out)
+static int notif_read(const struct kvli_peer *peer, const struct kvl_post *p, struct post_notif *out)
 {
 	int rc;
 
@@ -55,7 +55,7 @@ static int notif_read(const struct kvli_agent *agent, const struct kvl_post *p, 
 	out->change = p->flags != 0;
 	if (!(p->flags & KVL_POST_NOTIFY))
 		return 0;
-	rc = kvli_notif_check(agent, p->notif, p->notif_len);
+	rc = kvli_notif_check(peer, p->notif, p->notif_len);
 	if (rc)
 		return rc;
 	out->has = 1;
@@ -127,11 +127,18 @@ static int post_queue(struct kvli_agent *agent, struct kvli_request *r, uint64_t
 				   : kvli_fail(rc, KVL_NO_ENTRY, 0, "lane is open", "the lane is closed");
 }
 
-/* Under the lock: whoever saw PENDING under it may rely on the slot until it unlocks. */
-static void record_restore(struct kvli_agent *agent, struct kvli_request *r, uint64_t old)
+/*
+ * A refused post leaves all as it was, but for the post count: who has seen this post pending, and stops it late,
+ * must not meet the next one. Under the lock, as who saw PENDING under it relies on the slot until it unlocks.
+ */
+static void record_restore(struct kvli_agent *agent, struct kvli_request *r, uint64_t old, uint64_t posting)
 {
+	uint64_t back = record_with_state(posting, record_state(old), record_error(old));
+
 	pthread_mutex_lock(&agent->events.lock);
-	word64_store_release_sys(r->record, old); /* E5 */
+	if (r->start_tag == record_tag(old))
+		r->start_tag = record_tag(back);
+	word64_store_release_sys(r->record, back); /* E5 */
 	pthread_mutex_unlock(&agent->events.lock);
 }
 
@@ -153,11 +160,11 @@ int kvli_post(struct kvli_agent *agent, kvl_xfer_t xfer, const struct kvl_post *
 	posting = record_make(record_life(old), record_post(old) + 1, RECORD_POSTING, 0);
 	if (record_pending(old) || !word64_cas_seq_sys(r->record, old, posting)) /* E5 */
 		return busy_refuse();
-	rc = notif_read(agent, &p, &notif);
+	rc = notif_read(r->peer, &p, &notif);
 	if (rc == 0)
 		rc = post_queue(agent, r, posting, p.deadline_ns, &notif);
 	if (rc)
-		record_restore(agent, r, old);
+		record_restore(agent, r, old, posting);
 	free(notif.data);
 	if (rc == 0 && record_state(record_observe(r->record)) == RECORD_PENDING)
 		kvli_deadline_arm(agent);

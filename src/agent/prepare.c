@@ -8,7 +8,7 @@
 #include "agent/prepare.h"
 #include "base/sized.h"
 
-static int opts_check(const struct kvli_agent *agent, const struct kvl_xfer_opts *o)
+static int opts_check(const struct kvli_peer *peer, const struct kvl_xfer_opts *o)
 {
 	if (o->flags & ~(KVL_XFER_NOTIFY | KVL_XFER_NO_MERGE))
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "flags", "unknown request flags %#x",
@@ -18,16 +18,22 @@ static int opts_check(const struct kvli_agent *agent, const struct kvl_xfer_opts
 				 "path bounce is not in this build");
 	if (o->path != KVL_PATH_AUTO && o->path != KVL_PATH_DIRECT)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "path", "unknown path %d", (int)o->path);
-	return o->flags & KVL_XFER_NOTIFY ? kvli_notif_check(agent, o->notif, o->notif_len) : 0;
+	return o->flags & KVL_XFER_NOTIFY ? kvli_notif_check(peer, o->notif, o->notif_len) : 0;
 }
 
-int kvli_notif_check(const struct kvli_agent *agent, const void *data, uint64_t len)
+int kvli_notif_check(const struct kvli_peer *peer, const void *data, uint64_t len)
 {
-	if (len > agent->config.notif_max_bytes)
+	uint64_t ours = peer->agent->config.notif_max_bytes, theirs = peer->path.notif_max_bytes;
+
+	if (len > ours)
 		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "notif_max_bytes",
 				 "a notification of %" PRIu64
 				 " bytes, option notif_max_bytes allows %" PRIu64,
-				 len, agent->config.notif_max_bytes);
+				 len, ours);
+	if (theirs && len > theirs)
+		return kvli_fail(KVL_ERR_LIMIT, KVL_NO_ENTRY, 0, "notif_max_bytes of the peer",
+				 "a notification of %" PRIu64 " bytes, peer '%s' takes %" PRIu64, len,
+				 peer->identity.name, theirs);
 	if (len && data == NULL)
 		return kvli_fail(KVL_ERR_INVALID, KVL_NO_ENTRY, 0, "notif",
 				 "notif is NULL and its length %" PRIu64, len);
@@ -99,7 +105,7 @@ int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const s
 	if (o.notif || o.notif_len)
 		o.flags |= KVL_XFER_NOTIFY;
 	if (rc == 0)
-		rc = opts_check(agent, &o);
+		rc = opts_check(p->peer, &o);
 	if (rc)
 		return rc;
 	r = kvli_request_take(&agent->requests);

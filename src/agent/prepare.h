@@ -17,7 +17,7 @@ struct kvli_prepare {
 int kvli_prepare(struct kvli_agent *agent, const struct kvli_prepare *p, const struct kvl_xfer_opts *opts,
 		 kvl_xfer_t *out);
 
-/* Length within notif_max_bytes, data there. */
-int kvli_notif_check(const struct kvli_agent *agent, const void *data, uint64_t len);
+/* Length within what this agent and the peer allow, data there. */
+int kvli_notif_check(const struct kvli_peer *peer, const void *data, uint64_t len);
 
 #endif

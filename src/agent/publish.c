@@ -15,7 +15,7 @@ static uint32_t metadata_regions(struct kvli_agent *agent, struct kvli_md_region
 		uint64_t handle;
 		const struct kvli_region *r = kvli_table_at(&agent->region_table, i, NULL, &handle);
 
-		if (r == NULL || !(r->at.rights & KVL_REMOTE_ALL) || r->counted == 0)
+		if (r == NULL || !(r->at.rights & KVL_REMOTE_ALL) || r->withdrawn)
 			continue;
 		out[n++] = (struct kvli_md_region){
 			.slot = r->at.slot,
@@ -111,25 +111,25 @@ static int metadata_alloc(struct kvli_agent *agent, void **buf, size_t *len)
 	return rc;
 }
 
-/* Under publish_lock. An agent is published in one directory at a time. */
+/* Under publish_lock. In one directory at a time: the earlier one is left when the new one has the entry. */
 static int publish(struct kvli_agent *agent, const char *dir, const void *buf, size_t len)
 {
-	char *copy;
+	int moved = agent->published && strcmp(agent->published_dir, dir);
+	struct kvli_dir_entry *entry = moved ? NULL : agent->published;
+	char *copy = strdup(dir);
 	int rc;
 
-	if (agent->published && strcmp(agent->published_dir, dir)) {
-		kvli_dir_withdraw(agent->published);
-		agent->published = NULL;
-	}
-	copy = strdup(dir);
 	if (copy == NULL)
 		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, 0, "memory", "no memory");
-	rc = kvli_dir_publish(dir, agent->self.name, buf, len, &agent->published);
+	rc = kvli_dir_publish(dir, agent->self.name, buf, len, &entry);
 	if (rc) {
 		free(copy);
 		return rc;
 	}
+	if (moved)
+		kvli_dir_withdraw(agent->published);
 	free(agent->published_dir);
+	agent->published = entry;
 	agent->published_dir = copy;
 	return 0;
 }
@@ -164,12 +164,32 @@ int kvl_lookup(const char *dir, const char *name, uint64_t timeout_ns, void **bu
 	return kvli_dir_lookup(dir, name, timeout_ns, buf, len);
 }
 
+/* How soon a lookup notices that its agent is being closed. */
+#define LOOKUP_SLICE_NS UINT64_C(50000000)
+
+static int agent_open_still(kvl_agent_t handle)
+{
+	struct kvli_agent *agent = kvli_agent_enter(handle);
+
+	if (agent == NULL)
+		return 0;
+	kvli_agent_leave(agent);
+	return 1;
+}
+
 int kvl_peer_find(kvl_agent_t agent, const char *dir, const char *name, uint64_t timeout_ns, kvl_peer_t *out)
 {
+	uint64_t deadline = kvli_deadline(timeout_ns), left;
 	size_t len;
 	void *buf;
-	int rc = kvl_lookup(dir, name, timeout_ns, &buf, &len);
+	int rc;
 
+	do {
+		if (!agent_open_still(agent))
+			return kvli_agent_refused(agent);
+		left = kvli_left(deadline);
+		rc = kvl_lookup(dir, name, left < LOOKUP_SLICE_NS ? left : LOOKUP_SLICE_NS, &buf, &len);
+	} while (rc == KVL_ERR_NOT_FOUND && left > LOOKUP_SLICE_NS);
 	if (rc)
 		return rc;
 	rc = kvl_peer_connect(agent, buf, len, 0, out);

@@ -25,7 +25,7 @@ struct kvli_reactor {
 	pthread_mutex_t
 		run; /* held while a callback runs: kvli_watch_del() waits on it. Recursive: callbacks delete too */
 	int epoll, stop_fd;
-	int stopping; /* under run */
+	int stopping, turn; /* under run */
 	struct kvli_watch *again;
 };
 
@@ -61,6 +61,8 @@ void kvli_watch_again(struct kvli_watch *w)
 
 void kvli_watch_mute(struct kvli_watch *w)
 {
+	if (w == NULL)
+		return;
 	epoll_ctl(w->reactor->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 }
 
@@ -77,10 +79,11 @@ static int reactor_pass(struct kvli_reactor *r, int *again)
 		pthread_mutex_unlock(&r->run);
 		return 0;
 	}
-	if (epoll_wait(r->epoll, &ev, 1, 0) == 1 && ev.data.ptr)
-		watch_call(r, ev.data.ptr, ev.events);
-	else if (r->again)
+	r->turn = !r->turn; /* neither a busy descriptor nor a busy watch keeps the other from its turn */
+	if (r->again && r->turn)
 		watch_call(r, r->again, 0);
+	else if (epoll_wait(r->epoll, &ev, 1, 0) == 1 && ev.data.ptr)
+		watch_call(r, ev.data.ptr, ev.events);
 	*again = r->again != NULL;
 	pthread_mutex_unlock(&r->run);
 	return 1;

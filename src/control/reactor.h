@@ -34,7 +34,8 @@ void kvli_reactor_go_on(struct kvli_reactor *reactor);
 /* From the control thread: the function is called soon without waiting for the descriptor. */
 void kvli_watch_again(struct kvli_watch *watch);
 
-/* From the control thread: the descriptor's events are not looked at any more; kvli_watch_again still works. */
+/* From the control thread: the descriptor's events are not looked at any more; kvli_watch_again still works. NULL is
+ * allowed. */
 void kvli_watch_mute(struct kvli_watch *watch);
 
 #endif

@@ -77,9 +77,9 @@ static int lane_hook_may_retire(struct lane_core *core, uint32_t index)
 {
 	struct kvli_lane *lane = lane_of(core);
 
-	if (!lane->engine->config.global)
+	if (!lane->engine->config.global || lane_closed(lane))
 		return 1;
-	return lane_closed(lane) || kvli_order_is_head(&lane->engine->order, lane_job(lane, index)->order);
+	return kvli_order_is_head(&lane->engine->order, lane_job(lane, index)->order);
 }
 
 static int lane_hook_notify(struct lane_core *core, uint32_t index)

@@ -212,7 +212,9 @@ KVLI_FN enum lane_result lane_retire(struct lane_core *l)
 		return LANE_IDLE;
 	index = l->slot[head & l->mask];
 	r = lane_hook_request(l, index);
-	if (r->outstanding || !lane_hook_may_retire(l, index))
+	if (r->outstanding)
+		return LANE_BLOCKED;
+	if (!lane_stop_asked(r) && !lane_hook_may_retire(l, index)) /* who is to stop waits for no lane */
 		return LANE_BLOCKED;
 	if (lane_notify(l, index, r))
 		return LANE_BLOCKED;

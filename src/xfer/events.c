@@ -127,18 +127,22 @@ void kvli_events_end(struct kvli_events *e, struct kvli_request *r, int status)
 	pthread_mutex_unlock(&e->lock);
 }
 
+/* One that is being posted stays listed: the post may be refused, and then its earlier end is still news. */
 size_t kvli_events_take_ends(struct kvli_events *e, struct kvli_ended *out, size_t max)
 {
+	struct kvli_request *next;
 	size_t n = 0;
 
 	pthread_mutex_lock(&e->lock);
-	while (n < max && e->end_first) {
-		struct kvli_request *r = e->end_first;
+	for (struct kvli_request *r = e->end_first; r && n < max; r = next) {
+		uint64_t record = record_observe(r->record);
 
+		next = r->next_end;
+		if (record_state(record) == RECORD_POSTING)
+			continue;
 		ends_unlink(e, r);
-		out[n] = (struct kvli_ended){ r->index, record_observe(r->record), r->user };
-		if (record_state(out[n].record) == RECORD_ENDED) /* else it was posted again meanwhile */
-			n++;
+		if (record_state(record) == RECORD_ENDED) /* else it was posted again meanwhile */
+			out[n++] = (struct kvli_ended){ r->index, record, r->user };
 	}
 	events_level(e);
 	pthread_mutex_unlock(&e->lock);

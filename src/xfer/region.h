@@ -26,6 +26,7 @@ struct kvli_region {
 		counted; /* registrations of the same range; under the agent's memory lock, as the next two */
 	uint32_t naming; /* mentions in the deregistration that is going on */
 	int closing;     /* closed by it */
+	int withdrawn;   /* its deregistration has begun and can only be finished */
 	uint32_t mappable; /* peers of this host may ask for its descriptor */
 	uint64_t mark;     /* list build that saw it last; under the set's lock */
 	int pinned_map;    /* a pointer into its mapping was handed out */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +80,16 @@ int kvli_address_connect(const uint8_t incarnation[KVL_INCARNATION], uint64_t de
 	else
 		close(fd);
 	return rc;
+}
+
+int kvli_address_pidfd(int sock)
+{
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) || cred.pid <= 0)
+		return -1;
+	return (int)syscall(SYS_pidfd_open, cred.pid, 0);
 }
 
 int kvli_address_same_user(int sock)

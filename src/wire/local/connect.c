@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -261,8 +260,7 @@ static void conn_find_process(struct kvli_conn *conn)
 
 	if (getsockopt(conn->sock, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0)
 		conn->pid = cred.pid; /* 0 when it has no number in this PID namespace */
-	if (conn->pid > 0)
-		conn->pidfd = (int)syscall(SYS_pidfd_open, conn->pid, 0);
+	conn->pidfd = kvli_address_pidfd(conn->sock);
 }
 
 /* Sockets tell of every end but one: that of a process whose forked child still holds them. */
@@ -313,10 +311,14 @@ static void conn_free(struct kvli_conn *conn)
 		munmap(conn->segment, conn->segment_len);
 	if (conn->table)
 		munmap((void *)(uintptr_t)conn->table, conn->table_len);
-	if (conn->sock >= 0)
+	if (conn->sock >= 0) {
+		shutdown(conn->sock, SHUT_RDWR); /* a forked child may hold it too */
 		close(conn->sock);
-	if (conn->bell >= 0)
+	}
+	if (conn->bell >= 0) {
+		shutdown(conn->bell, SHUT_RDWR);
 		close(conn->bell);
+	}
 	if (conn->pidfd >= 0)
 		close(conn->pidfd);
 	pthread_mutex_destroy(&conn->rpc);

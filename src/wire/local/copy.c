@@ -19,9 +19,10 @@ void kvli_local_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, i
 	lane->done[at] = (struct kvli_completion){ cookie, status, provider };
 }
 
+/* Generation 0 is that of a region forgotten here, and what the table holds for one that was revoked. */
 int kvli_conn_live(const struct kvli_conn *conn, const struct kvli_remote *r)
 {
-	return r->slot < conn->exports &&
+	return r->generation && r->slot < conn->exports &&
 	       word64_load_seq_sys(&conn->table[r->slot]) == r->generation; /* E7 */
 }
 

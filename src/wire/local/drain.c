@@ -7,7 +7,7 @@
 
 /* Frames of one lane before the next one has its turn, and turns before other connections have theirs. */
 #define FRAMES_A_TURN 32
-#define TURNS         8
+#define TURNS         2
 
 /* 0 taken, KVL_ERR_AGAIN no room in the queue, KVL_ERR_CORRUPT. */
 static int notif_deliver(struct serve *s, struct serve_lane *lane)
@@ -141,10 +141,8 @@ static int drain_lane(struct serve *s, struct serve_lane *lane)
 			break;
 		if (rc == 0)
 			rc = serve_frame(s, lane, &f, payload);
-		if (rc == KVL_ERR_NOMEM) {
-			s->blocked = 1; /* the frame stays; tried again when the queue shrinks */
-			break;
-		}
+		if (rc == KVL_ERR_NOMEM)
+			return n + 1; /* the frame stays and is tried again */
 		if (rc && rc != KVL_ERR_AGAIN)
 			return KVL_ERR_CORRUPT;
 		ring_consume(&lane->forward, &f);

@@ -49,10 +49,13 @@ struct serve_lane {
 struct serve {
 	struct kvli_wire *wire;
 	struct serve *next; /* under wire->serve_lock */
-	struct word32 refs; /* the list, and revoke() while it waits outside the lock */
+	struct word32 refs; /* the list, and a fence that waits outside the lock */
 	struct word32 dead; /* the initiator has closed or died: it copies no more */
 	int sock, bell;     /* bell: -1 before HELLO */
-	struct kvli_watch *sock_watch, *bell_watch;
+	int pidfd;          /* of the initiator; -1 when it has no number in this PID namespace */
+	struct kvli_watch *sock_watch, *bell_watch, *pid_watch;
+	int gone;   /* dead, and what it had sent is being delivered */
+	int failed; /* it broke the protocol: nothing of it is read, but its copies may go on until it closes */
 	struct kvli_identity peer;
 	void *segment;
 	size_t segment_len;
@@ -107,6 +110,7 @@ struct kvli_wire_lane {
 	uint32_t done_first, n_done;
 	struct slot_op *op; /* FIFO by sequence; room for window of them, a power of two */
 	uint32_t op_mask, op_first, op_next;
+	uint32_t fence_tries;
 	uint32_t back_bytes; /* taken by the answers in flight: at most half the ring, see slot.c */
 };
 

@@ -12,6 +12,9 @@
 /* How soon a waiter notices that its agent is being closed. */
 #define SLICE_MS 20
 
+/* Taken at once from a bell: a peer that rings without end must not hold the control thread. */
+#define BELL_BYTES 16
+
 void kvli_message_init(struct message *m, enum message_type type, int status)
 {
 	memset(m, 0, sizeof(*m));
@@ -128,13 +131,25 @@ void kvli_bell_ring(int sock)
 	(void)n; /* full: the other end has wake-ups to take; closed: its watch tells */
 }
 
+int kvli_bell_valid(int sock)
+{
+	int domain, type;
+	socklen_t len = sizeof(int);
+
+	if (getsockopt(sock, SOL_SOCKET, SO_DOMAIN, &domain, &len) || domain != AF_UNIX)
+		return 0;
+	len = sizeof(int);
+	return getsockopt(sock, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_SEQPACKET;
+}
+
 int kvli_bell_take(int sock)
 {
 	char byte[64];
-	ssize_t n;
+	ssize_t n = 1;
 
-	do
-		n = recv(sock, byte, sizeof(byte), MSG_DONTWAIT);
-	while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+	for (int i = 0; n > 0 && i < BELL_BYTES; i++)
+		do
+			n = recv(sock, byte, sizeof(byte), MSG_DONTWAIT);
+		while (n < 0 && errno == EINTR);
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }

@@ -55,8 +55,9 @@ int kvli_message_wait(int sock, struct message *m, int fd[MESSAGE_FDS], uint64_t
 void kvli_message_close_fds(int fd[MESSAGE_FDS]);
 
 /* Doorbell sockets: one byte; a full socket is a rung bell. */
+int kvli_bell_valid(int sock); /* what a peer passed is such a socket */
 void kvli_bell_ring(int sock);
-/* Takes all bytes: 1, or 0 when the other end is closed. */
+/* Takes what there is, within bounds: 1, or 0 when the other end is closed. */
 int kvli_bell_take(int sock);
 
 #endif

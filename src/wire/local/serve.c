@@ -19,6 +19,8 @@
 #define BACKLOG 128
 /* Connections that one agent serves, half-open ones included. */
 #define MAX_SERVES 65536
+/* Those of them that have not said who they are: the oldest has to make room for one more. */
+#define MAX_HALF_OPEN 64
 
 void kvli_serve_hold(struct serve *s)
 {
@@ -37,6 +39,26 @@ void kvli_serve_drop(struct serve *s)
 	free(s);
 }
 
+static void serve_close_fds(struct serve *s)
+{
+	/* a child that was forked may hold them too: the peer is to see the end all the same */
+	shutdown(s->sock, SHUT_RDWR);
+	close(s->sock);
+	if (s->bell >= 0) {
+		shutdown(s->bell, SHUT_RDWR);
+		close(s->bell);
+	}
+	if (s->pidfd >= 0)
+		close(s->pidfd);
+}
+
+static void serve_unwatch(struct serve *s)
+{
+	kvli_watch_del(s->sock_watch);
+	kvli_watch_del(s->bell_watch);
+	kvli_watch_del(s->pid_watch);
+}
+
 /* In the control thread. The initiator copies no more: it is dead, or closed after its last copy. */
 static void serve_end(struct serve *s)
 {
@@ -44,18 +66,45 @@ static void serve_end(struct serve *s)
 	struct serve **at = &wire->serves;
 
 	word32_store_release_sys(&s->dead, 1); /* a flag */
-	kvli_watch_del(s->sock_watch);
-	kvli_watch_del(s->bell_watch);
+	serve_unwatch(s);
 	pthread_mutex_lock(&wire->serve_lock);
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
 	wire->n_serves--;
 	pthread_mutex_unlock(&wire->serve_lock);
-	close(s->sock);
-	if (s->bell >= 0)
-		close(s->bell);
+	serve_close_fds(s);
 	kvli_serve_drop(s);
+}
+
+/* The initiator is dead or has closed. What it had sent before is still delivered, as the queue takes it. */
+static void serve_gone(struct serve *s)
+{
+	s->gone = 1;
+	word32_store_release_sys(&s->dead, 1); /* a flag */
+	kvli_watch_mute(s->sock_watch);
+	kvli_watch_mute(s->pid_watch);
+	kvli_watch_mute(s->bell_watch);
+	if (s->bell_watch && !s->failed)
+		kvli_watch_again(s->bell_watch);
+	else
+		serve_end(s);
+}
+
+/*
+ * It broke the protocol. The initiator finds the connection closed and stops; until it has closed its side too, its
+ * lanes may be inside copies, and fences go on looking at them.
+ */
+static void serve_fail(struct serve *s)
+{
+	if (s->bell < 0 || s->gone) {
+		serve_end(s);
+		return;
+	}
+	s->failed = 1;
+	kvli_watch_mute(s->bell_watch);
+	shutdown(s->sock, SHUT_WR);
+	shutdown(s->bell, SHUT_WR);
 }
 
 static int serve_drain_locked(struct serve *s)
@@ -68,22 +117,28 @@ static int serve_drain_locked(struct serve *s)
 	return more;
 }
 
-/* What a dead initiator had sent before its end is still delivered, as far as the queue takes it. */
 static int serve_bell(void *arg, uint32_t events)
 {
 	struct serve *s = arg;
 	struct segment_head *head = s->segment;
-	int open = kvli_bell_take(s->bell), more;
+	int more;
 
 	(void)events;
+	if (!s->gone && !kvli_bell_take(s->bell))
+		kvli_watch_mute(s->bell_watch); /* the end of the question socket follows, and counts */
 	word32_exchange_seq_sys(&head->forward_bell, 0); /* E8 */
 	more = serve_drain_locked(s);
-	if (more >= 0 && (open || more || s->blocked)) {
-		if (!open && s->blocked)
-			kvli_watch_mute(s->bell_watch); /* resume goes on with it */
-		return more;
-	}
-	serve_end(s);
+	if (more < 0)
+		serve_fail(s);
+	else if (s->gone && !more && !s->blocked)
+		serve_end(s);
+	return more > 0;
+}
+
+static int serve_pid(void *arg, uint32_t events)
+{
+	(void)events; /* readable: the process has ended, whoever else holds its sockets */
+	serve_gone(arg);
 	return 0;
 }
 
@@ -140,11 +195,16 @@ static int serve_admit(struct serve *s, const struct message *m, int fd[MESSAGE_
 	rc = serve_map_segment(s, m, fd[0]);
 	if (rc)
 		return rc;
+	if (!kvli_bell_valid(fd[1]))
+		return KVL_ERR_CORRUPT;
 	s->peer = m->self;
 	s->bell = fd[1];
 	fd[1] = -1;
-	return kvli_watch_add(s->wire->host->reactor, s->bell, EPOLLIN | EPOLLRDHUP, serve_bell, s,
-			      &s->bell_watch);
+	rc = kvli_watch_add(s->wire->host->reactor, s->bell, EPOLLIN | EPOLLRDHUP, serve_bell, s,
+			    &s->bell_watch);
+	if (rc == 0 && s->pidfd >= 0)
+		rc = kvli_watch_add(s->wire->host->reactor, s->pidfd, EPOLLIN, serve_pid, s, &s->pid_watch);
+	return rc;
 }
 
 static int serve_hello(struct serve *s, const struct message *m, int fd[MESSAGE_FDS])
@@ -198,7 +258,7 @@ static int serve_message(struct serve *s, const struct message *m, int fd[MESSAG
 	}
 }
 
-/* The question socket. Its end is the connection's, but what lies in the rings is read first (serve_bell). */
+/* The question socket. Its end is the connection's. */
 static int serve_sock(void *arg, uint32_t events)
 {
 	struct serve *s = arg;
@@ -209,18 +269,15 @@ static int serve_sock(void *arg, uint32_t events)
 	rc = kvli_message_recv(s->sock, &m, fd);
 	if (rc == KVL_ERR_AGAIN)
 		return 0;
-	if (rc == 0) {
+	if (rc == KVL_ERR_PEER_LOST) {
+		serve_gone(s);
+		return 0;
+	}
+	if (rc == 0 && !s->failed)
 		rc = serve_message(s, &m, fd);
-		kvli_message_close_fds(fd);
-	}
-	if (rc == 0)
-		return 0;
-	if (rc == KVL_ERR_PEER_LOST && s->bell >= 0) {
-		kvli_watch_mute(s->sock_watch); /* the bell's end follows and finishes it */
-		shutdown(s->bell, SHUT_RDWR);
-		return 0;
-	}
-	serve_end(s);
+	kvli_message_close_fds(fd);
+	if (rc && !s->failed)
+		serve_fail(s);
 	return 0;
 }
 
@@ -246,6 +303,22 @@ static void serve_accept_last(struct kvli_wire *wire)
 	wire->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
+static void serve_bound_half_open(struct kvli_wire *wire)
+{
+	struct serve *oldest = NULL;
+	int n = 0;
+
+	for (struct serve *s = wire->serves; s;
+	     s = s->next) { /* newest first; only this thread changes the list */
+		if (s->segment)
+			continue;
+		oldest = s;
+		n++;
+	}
+	if (n > MAX_HALF_OPEN)
+		serve_end(oldest);
+}
+
 static int serve_new(struct kvli_wire *wire, int sock, struct serve **out)
 {
 	struct serve *s;
@@ -260,6 +333,7 @@ static int serve_new(struct kvli_wire *wire, int sock, struct serve **out)
 	s->wire = wire;
 	s->sock = sock;
 	s->bell = -1;
+	s->pidfd = kvli_address_pidfd(sock);
 	word32_store_relaxed_sys(&s->refs, 1); /* not shared yet */
 	pthread_mutex_lock(&wire->serve_lock);
 	s->next = wire->serves;
@@ -288,6 +362,7 @@ static int serve_accept(void *arg, uint32_t events)
 	else if (kvli_watch_add(wire->host->reactor, sock, EPOLLIN | EPOLLRDHUP, serve_sock, s,
 				&s->sock_watch))
 		serve_end(s);
+	serve_bound_half_open(wire);
 	return 1; /* perhaps more are waiting */
 }
 
@@ -336,17 +411,15 @@ void kvli_serve_close(struct kvli_wire *wire)
 	kvli_reactor_pause(wire->host->reactor);
 	kvli_watch_del(wire->listen_watch);
 	kvli_watch_del(wire->resume_watch);
+	shutdown(wire->listen, SHUT_RDWR); /* a forked child may hold it too */
 	close(wire->listen);
 	close(wire->spare);
 	while (wire->serves) {
 		struct serve *s = wire->serves;
 
-		kvli_watch_del(s->sock_watch);
-		kvli_watch_del(s->bell_watch);
+		serve_unwatch(s);
 		wire->serves = s->next;
-		close(s->sock);
-		if (s->bell >= 0)
-			close(s->bell);
+		serve_close_fds(s);
 		kvli_serve_drop(s);
 	}
 	kvli_reactor_go_on(wire->host->reactor);

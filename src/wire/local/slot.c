@@ -117,9 +117,13 @@ void kvli_slot_poll(struct kvli_wire_lane *lane)
 {
 	struct ring_frame f;
 	const void *payload;
-	int rc;
+	int rc = 0;
 
-	while ((rc = ring_peek(&lane->back, &f, &payload)) == 0) {
+	/* a target that answers for ever, in vain, must not hold the driver */
+	for (uint32_t n = 0; n <= 2 * lane->op_mask + 2; n++) {
+		rc = ring_peek(&lane->back, &f, &payload);
+		if (rc)
+			break;
 		/* answers to operations that the fence has voided may still come */
 		if (seq_before((uint32_t)f.arg, lane->op_first)) {
 			ring_consume(&lane->back, &f);
@@ -135,9 +139,14 @@ void kvli_slot_poll(struct kvli_wire_lane *lane)
 		kvli_conn_break(lane->conn);
 }
 
+/* How often a fence waits for a target that is in the middle of one copy: it is asked every 10 ms. */
+#define FENCE_TRIES 5
+
 /*
- * Operations so far are void: the target drops those it has not begun. The one it may be in the middle of is
- * waited for (KVL_ERR_AGAIN), unless the target is gone, or given up.
+ * Operations so far are void: the target drops those it has not begun. One that it is in the middle of is waited
+ * for (KVL_ERR_AGAIN), but not for ever: a target that was stopped there would keep the request past its deadline.
+ * Local memory is out of it in any case, as the bytes lie in the ring; of the target's own, it may still fill the
+ * range of that one frame when it goes on.
  */
 int kvli_slot_fence(struct kvli_wire_lane *lane, int status)
 {
@@ -146,7 +155,8 @@ int kvli_slot_fence(struct kvli_wire_lane *lane, int status)
 	if (lane->op_first == lane->op_next)
 		return 0;
 	word32_exchange_seq_sys(&lane->words->void_below, lane->op_next); /* E7 */
-	if (!gone && word64_load_seq_sys(&lane->words->serving) & 1)      /* E7 */
+	if (!gone && lane->fence_tries++ < FENCE_TRIES &&
+	    word64_load_seq_sys(&lane->words->serving) & 1) /* E7 */
 		return KVL_ERR_AGAIN;
 	while (lane->op_first != lane->op_next)
 		slot_finish(lane, status);
