@@ -19,8 +19,8 @@ mutant recycle_early lane/step.h posts <<'END'
 +	word32_store_release_sys(&l->head, head + 1);\n	index = l->slot[head & l->mask];
 END
 mutant outstanding lane/step.h posts <<'END'
--if (r->outstanding ||
-+if (
+-if (r->outstanding)
++if (0)
 END
 mutant window lane/step.h posts <<'END'
 -if (l->inflight >= l->window)
