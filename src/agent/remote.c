@@ -225,7 +225,10 @@ int kvli_remote_map(struct kvli_peer *peer, uint64_t addr, uint64_t len, void **
 
 	pthread_mutex_lock(&peer->regions.lock);
 	rc = kvli_region_set_find(&peer->regions, addr, len, KVL_HOST, KVL_NO_ENTRY, NULL, &r);
-	if (rc == 0 && (r->at.map == NULL || kvli_region_closed(r)))
+	if (rc == 0 && kvli_region_closed(r))
+		rc = kvli_fail(KVL_ERR_STALE, KVL_NO_ENTRY, 0, "region is exported",
+			       "the region %#" PRIx64 " of '%s' is gone", r->at.base, peer->identity.name);
+	else if (rc == 0 && r->at.map == NULL)
 		rc = kvli_fail(KVL_ERR_UNSUPPORTED, KVL_NO_ENTRY, 0, "region is mapped",
 			       "the region %#" PRIx64 " of '%s' is not mapped here", r->at.base,
 			       peer->identity.name);
