@@ -131,8 +131,8 @@ static int file_fail(const char *path, int system)
 		code = KVL_ERR_NOT_FOUND;
 	if (system == EACCES || system == EPERM)
 		code = KVL_ERR_PERMISSION;
-	return kvli_fail(code, KVL_NO_ENTRY, system, "the file can be read", "configuration file %.160s: %s",
-			 path, strerror(system));
+	return kvli_fail(code, KVL_NO_ENTRY, system, "the file can be read", "configuration file %.160s",
+			 path);
 }
 
 /* Reads the file into buf, which has room for one byte more than is allowed. Returns the length. */

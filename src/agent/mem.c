@@ -264,7 +264,7 @@ int kvl_mem_register(kvl_agent_t handle, const struct kvl_mem *mem, size_t n, kv
 		kvl_error_detail(&detail);
 		while (i-- > 0)
 			mem_undo(agent, done[i]);
-		kvli_fail(rc, detail.entry, detail.system, detail.rule, "%s", detail.message);
+		kvli_error_put(&detail);
 		break;
 	}
 	pthread_mutex_unlock(&agent->memory_lock);

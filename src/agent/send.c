@@ -24,7 +24,8 @@ static int simple_post(kvl_agent_t agent, kvl_list_t local, kvl_list_t remote, e
 	kvl_error_detail(&detail);
 	ignored = kvl_xfer_release(agent, xfer);
 	(void)ignored; /* not pending: it can not fail */
-	return kvli_fail(rc, detail.entry, detail.system, detail.rule, "%s", detail.message);
+	kvli_error_put(&detail);
+	return rc;
 }
 
 static int simple_lists(kvl_agent_t agent, kvl_peer_t peer, enum kvl_op op, const struct kvl_desc *local_desc,
@@ -86,7 +87,8 @@ static int notify_post(struct kvli_agent *agent, struct kvli_peer *peer, const s
 		return 0;
 	kvl_error_detail(&detail);
 	kvli_release(agent, xfer);
-	return kvli_fail(rc, detail.entry, detail.system, detail.rule, "%s", detail.message);
+	kvli_error_put(&detail);
+	return rc;
 }
 
 int kvl_notify(kvl_agent_t handle, kvl_peer_t peer_handle, const void *data, uint64_t len,

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 
@@ -58,6 +59,20 @@ const char *kvl_error_message(void)
 	return last.message;
 }
 
+/* Every message about a system call says what the system said. */
+static void error_append(char *message, size_t room, const char *text)
+{
+	size_t at = strlen(message);
+
+	if (text && at < room)
+		snprintf(message + at, room - at, ": %s", text);
+}
+
+void kvli_error_put(const struct kvl_error_detail *detail)
+{
+	last = *detail;
+}
+
 int kvli_fail(int code, size_t entry, int system, const char *rule, const char *format, ...)
 {
 	/* Built aside: the arguments may be parts of the detail that is being replaced. */
@@ -68,6 +83,8 @@ int kvli_fail(int code, size_t entry, int system, const char *rule, const char *
 	va_start(args, format);
 	vsnprintf(next.message, sizeof(next.message), format, args);
 	va_end(args);
+	if (system)
+		error_append(next.message, sizeof(next.message), strerrordesc_np(system));
 	last = next;
 	return code;
 }

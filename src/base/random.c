@@ -19,7 +19,7 @@ int kvli_random_bytes(void *buf, size_t len)
 			continue;
 		if (got < 0)
 			return kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "random bytes are needed",
-					 "getrandom of %zu bytes: %s", len, strerror(errno));
+					 "getrandom of %zu bytes", len);
 		at += got;
 		len -= (size_t)got;
 	}

@@ -22,8 +22,8 @@ int kvli_entry_fail(const char *dir, const char *what, int system)
 		code = KVL_ERR_NOT_FOUND;
 	if (system == EACCES || system == EPERM || system == EROFS)
 		code = KVL_ERR_PERMISSION;
-	return kvli_fail(code, KVL_NO_ENTRY, system, "the directory can be used",
-			 "directory \"%.150s\": %s: %s", dir, what, strerror(system));
+	return kvli_fail(code, KVL_NO_ENTRY, system, "the directory can be used", "directory \"%.150s\": %s",
+			 dir, what);
 }
 
 int kvli_entry_check(const char *dir, const char *name, int rest)

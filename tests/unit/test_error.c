@@ -82,7 +82,7 @@ TEST(test_detail)
 	assert_int_equal(d.system, EFAULT);
 	assert_int_equal(d.entry, 613);
 	assert_string_equal(d.rule, "end <= region end");
-	assert_string_equal(d.message, "entry 613 ends at 0x1000");
+	assert_string_equal(d.message, "entry 613 ends at 0x1000: Bad address");
 	kvl_error_detail(NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An end is an end: also of a process whose forked child lives on with copies of all its descriptors. */
+#include "testing_process.h"
 #include "testing_raw.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,18 +10,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-static size_t descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	size_t n = 0;
-
-	must(dir != NULL);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 /* A child that keeps what its parent had open. It makes no thread and no call of the library. */
 static pid_t fork_keeper(int until_parent_dies)
@@ -97,7 +85,8 @@ static void deregister_after_kill(struct killed how)
 	other_kill(&other);
 	assert_true(WIFSIGNALED(other_end(&other)));
 	start = kvl_now();
-	while ((code = kvl_mem_deregister(agent, &mr, 1)) == KVL_ERR_TIMED_OUT && kvl_now() - start < 2 * SECOND)
+	while ((code = kvl_mem_deregister(agent, &mr, 1)) == KVL_ERR_TIMED_OUT &&
+	       kvl_now() - start < 2 * SECOND)
 		;
 	if (child)
 		kill(child, SIGKILL);
@@ -215,11 +204,11 @@ TEST(close_of_a_peer_is_seen_although_a_forked_child_lives)
 
 	other_start(&other, peer_closer_main, NULL);
 	assert_ok(kvl_agent_open("target", NULL, &agent));
-	before = descriptors();
+	before = process_descriptors();
 	sock_put_agent(other.sock, agent);
 	sock_get(other.sock, &byte, 1, 1);
 	start = kvl_now();
-	while (descriptors() > before)
+	while (process_descriptors() > before)
 		assert_true(kvl_now() - start < 2 * SECOND);
 	sock_put(other.sock, "x", 1);
 	assert_int_equal(other_end(&other), 0);

@@ -38,8 +38,7 @@ int kvli_address_listen(const uint8_t incarnation[KVL_INCARNATION], int backlog,
 		*sock = fd;
 		return 0;
 	}
-	kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "listen", "can not listen for peers: %s",
-		  strerror(errno));
+	kvli_fail(KVL_ERR_SYSTEM, KVL_NO_ENTRY, errno, "listen", "can not listen for peers");
 	if (fd >= 0)
 		close(fd);
 	return KVL_ERR_SYSTEM;

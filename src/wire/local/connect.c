@@ -157,7 +157,11 @@ static int conn_check_welcome(struct kvli_conn *conn, const struct message *m, i
 		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "handshake",
 				 "agent '%s' exports %u regions", conn->identity.name, m->exports);
 	conn->table_len = m->exports * sizeof(struct word64);
+	errno = 0;
 	conn->table = kvli_map_sealed(table_fd, conn->table_len, 0);
+	if (conn->table == NULL && errno == ENOMEM)
+		return kvli_fail(KVL_ERR_NOMEM, KVL_NO_ENTRY, errno, "memory",
+				 "can not map the exports of '%s'", conn->identity.name);
 	if (conn->table == NULL)
 		return kvli_fail(KVL_ERR_CORRUPT, KVL_NO_ENTRY, 0, "export table",
 				 "agent '%s' has no usable export table", conn->identity.name);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/peercopy.h"
 #include "wire/local/local.h"
 
 /* Frames of one lane before the next one has its turn, and turns before other connections have theirs. */
@@ -60,7 +61,7 @@ static int serve_done(struct serve_lane *lane, uint64_t op, int status, const vo
 	if (ring_reserve(&lane->back, f.len, &at, &to)) /* initiators keep room for answers */
 		return KVL_ERR_CORRUPT;
 	if (f.len)
-		memcpy(to, data, f.len);
+		kvli_peer_copy(to, data, f.len);
 	ring_commit(&lane->back, at, f);
 	return 0;
 }
@@ -87,7 +88,7 @@ static int serve_range(struct serve *s, struct serve_lane *lane, const struct ri
 			return KVL_ERR_CORRUPT;
 		status = range_status(s, &r, KVL_REMOTE_WRITE);
 		if (status == 0)
-			memcpy((uint8_t *)(uintptr_t)r.addr, bytes, r.len);
+			kvli_peer_copy((uint8_t *)(uintptr_t)r.addr, bytes, r.len);
 		return serve_done(lane, f->arg, status, NULL, 0);
 	}
 	if (r.len > lane->back.size / 2)

@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/peercopy.h"
 #include "wire/local/local.h"
 
 /* How much of the piece one frame takes, KVL_ERR_AGAIN, or an error. */
@@ -107,7 +108,7 @@ static int slot_answer(struct kvli_wire_lane *lane, const struct ring_frame *f, 
 	if (o->read_to && status == 0) {
 		if (f->len != o->len)
 			return 0;
-		memcpy(o->read_to, payload, o->len);
+		kvli_peer_copy(o->read_to, payload, o->len);
 	}
 	slot_finish(lane, status >= KVL_ERR_FATAL ? status : KVL_ERR_WIRE);
 	return 1;
