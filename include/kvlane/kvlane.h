@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kvlane: moves paged KV caches between processes, GPUs and hosts.
+ * kvlane: moves paged KV caches between processes.
  *
  * The life of a transfer, top to bottom of this file:
  *
