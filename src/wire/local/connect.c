@@ -267,17 +267,23 @@ static void conn_find_process(struct kvli_conn *conn)
 	conn->pidfd = kvli_address_pidfd(conn->sock);
 }
 
-/* Sockets tell of every end but one: that of a process whose forked child still holds them. */
+/*
+ * Sockets tell of every end but one: that of a process whose forked child still holds them. Paused, as the first
+ * watch may already find the peer lost, and then looks at all three.
+ */
 static int conn_watch(struct kvli_conn *conn)
 {
 	struct kvli_reactor *reactor = conn->wire->host->reactor;
-	int rc = kvli_watch_add(reactor, conn->sock, EPOLLRDHUP, conn_sock, conn, &conn->sock_watch);
+	int rc;
 
+	kvli_reactor_pause(reactor);
+	rc = kvli_watch_add(reactor, conn->sock, EPOLLRDHUP, conn_sock, conn, &conn->sock_watch);
 	if (rc == 0)
 		rc = kvli_watch_add(reactor, conn->bell, EPOLLIN | EPOLLRDHUP, conn_bell, conn,
 				    &conn->bell_watch);
 	if (rc == 0 && conn->pidfd >= 0)
 		rc = kvli_watch_add(reactor, conn->pidfd, EPOLLIN, conn_pid, conn, &conn->pid_watch);
+	kvli_reactor_go_on(reactor);
 	return rc;
 }
 
