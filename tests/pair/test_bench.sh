@@ -219,6 +219,8 @@ for shape in scatter single mixed post; do
 done
 bad "'direct'" scatter --arms direct,direct
 bad '--block 0' scatter --block 0
+bad '--pool 4k: must hold' scatter --pool 4k --block 1m
+bad '--block 1m' scatter --pool 4k --block 1m
 bad '--block 4KB' scatter --block 4KB
 bad '--pool 1' scatter --pool 1
 bad '--count 17' scatter --pool 64KiB --count 17
@@ -232,5 +234,18 @@ bad '--blocks 0' post --blocks 0
 bad '--peers 257' idle --peers 257
 bad '--idle-ms 0' idle --idle-ms 0
 run 0 --help
+
+# A signal ends both processes and leaves nothing behind.
+"$kvlane" bench single --rounds 10000000 >"$scratch/out" 2>"$scratch/err" &
+pid=$!
+end=$((SECONDS + 20))
+until [ -n "$(find "$TMPDIR" -mindepth 2)" ] || [ $SECONDS -ge $end ]; do
+	read -rt 0.01 <> <(:)
+done
+kill -TERM $pid
+wait $pid 2>/dev/null
+code=$?
+[ $code = 143 ] || fail "bench, SIGTERM: exit code $code"
+[ -z "$(find "$TMPDIR" -mindepth 1)" ] || fail 'bench, SIGTERM: left something behind'
 
 exit $failed

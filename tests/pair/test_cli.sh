@@ -46,6 +46,7 @@ good() {
 
 bad 'no command'
 bad 'dmeo' dmeo
+bad '"": no such command' ''
 bad '--frobnicate' --frobnicate
 bad 'frobnicate' help frobnicate
 
@@ -87,6 +88,14 @@ bad '--seed x' demo --seed x
 bad '--rounds 0' demo --rounds 0
 bad '--timeout 0' demo --timeout 0
 bad '--timeout nan' demo --timeout nan
+bad '--timeout 1e1' demo --timeout 1e1
+bad '--timeout 0x10' demo --timeout 0x10
+bad '--timeout +3' demo --timeout +3
+bad '--timeout 3.' demo --timeout 3.
+bad '--op "":' demo --op ''
+bad '--tokens "":' demo --tokens ''
+bad 'kvlane demo: "": unexpected' demo ''
+bad 'kvlane info lists the options' demo --set frobnicate=1
 bad '--role both' demo --role both --rendezvous "$scratch/dir"
 bad '--role decode' demo --role decode
 bad "--rendezvous $scratch/dir" demo --rendezvous "$scratch/dir"
@@ -105,6 +114,24 @@ bad '--frobnicate' bench --frobnicate
 KVLANE_FROBNICATE=1 bad 'KVLANE_FROBNICATE' demo --requests 1 --tokens 1
 KVLANE_LANES=0 bad 'KVLANE_LANES' demo --requests 1 --tokens 1
 KVLANE_FROBNICATE=1 bad 'KVLANE_FROBNICATE' info
+KVLANE_FROBNICATE=1 bad 'kvlane info lists the options' info
+KVLANE_WIRE=sim bad 'KVLANE_WIRE' demo --requests 1 --tokens 1
+KVLANE_WIRE=sim run 0 demo --requests 1 --tokens 1 --wire local
+for command in demo info 'bench single'; do
+	# shellcheck disable=SC2086
+	KVLANE_CONFIG=$scratch/none bad "$scratch/none" $command
+	[ "$(grep -c "$scratch/none" "$scratch/err")" = 1 ] || fail "KVLANE_CONFIG, $command: not said once:"
+done
+echo 'wire = sim' >"$scratch/conf"
+KVLANE_CONFIG=$scratch/conf bad 'KVLANE_CONFIG' demo --requests 1 --tokens 1
+
+# A base directory that is not there is named.
+for command in demo info 'bench single --rounds 1'; do
+	# shellcheck disable=SC2086
+	TMPDIR=$scratch/none timeout -k 1 20 "$kvlane" $command >"$scratch/out" 2>"$scratch/err"
+	[ $? = 1 ] || fail "TMPDIR that is not there, $command: not exit code 1"
+	grep -qF "TMPDIR $scratch/none: No such file" "$scratch/err" || fail "TMPDIR, $command: not named:"
+done
 
 # A directory without rights is refused; nothing is refused to root.
 if [ "$(id -u)" != 0 ]; then
@@ -122,6 +149,11 @@ good 'Usage: kvlane info' info --help
 good 'kvlane 0.' --version
 good 'Llama-3.1-8B' demo --model list
 good 'retire_order' info
+good 'KVLANE_CONFIG' --help
+for limit in deadline_ms connect_timeout_ms retire_order wire; do
+	run 0 info --json
+	sed -n '/"limits"/,/}/p' "$scratch/out" | grep -q "\"$limit\": " || fail "info: $limit in force is not shown"
+done
 good '"local_paths"' info --json
 run 0 info --json "$scratch/info.json"
 grep -q '"limits"' "$scratch/info.json" || fail 'info --json FILE: no limits in the file'
@@ -129,8 +161,27 @@ grep -q '"limits"' "$scratch/info.json" || fail 'info --json FILE: no limits in 
 # The wire that the demo uses by default works here, by at least one path, and the answer is the same in text.
 grep -q '"works": true' "$scratch/info.json" || fail 'info: no path of the local wire works'
 
-# What could not be written is not a success.
-timeout -k 1 20 "$kvlane" info >/dev/full 2>"$scratch/err"
-[ $? = 1 ] || fail 'kvlane info >/dev/full: not exit code 1'
+# What could not be written is not a success, and is said once, with the reason.
+unwritten() { # unwritten REASON EXIT_CODE WHAT
+	[ "$2" = 1 ] || fail "$3: exit code $2, expected 1"
+	[ "$(grep -c 'standard output: .*: '"$1" "$scratch/err")" = 1 ] || fail "$3: '$1' is not said once:"
+	! grep -q '^[{}]' "$scratch/err" || fail "$3: the object is on standard error:"
+}
+
+quick=(single --rounds 2 --warmup 0 --json -)
+for words in '--help' '--version' 'info' 'info --json' 'demo --help' 'demo --model list' 'bench --help' \
+	'bench single --help' "bench ${quick[*]}" 'demo --requests 1 --tokens 1' \
+	'demo --requests 1 --tokens 1 --json -'; do
+	# shellcheck disable=SC2086
+	timeout -k 1 20 "$kvlane" $words >/dev/full 2>"$scratch/err"
+	unwritten 'No space left on device' $? "kvlane $words >/dev/full"
+	# shellcheck disable=SC2086
+	timeout -k 1 20 "$kvlane" $words >&- 2>"$scratch/err"
+	unwritten 'Bad file descriptor' $? "kvlane $words >&-"
+done
+
+# With every standard descriptor closed there is nobody to tell, but the code tells.
+timeout -k 1 20 "$kvlane" info <&- >&- 2>&-
+[ $? = 1 ] || fail 'kvlane info with closed descriptors: not exit code 1'
 
 exit $failed

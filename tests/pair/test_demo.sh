@@ -172,10 +172,27 @@ roles 0 0 "${small[*]}" "${small[*]}"
 grep -q 'verified: [1-9][0-9]* bytes, 0 mismatches' "$scratch/out" || fail 'roles: not verified'
 roles 0 0 "--op read ${small[*]}" "--op read ${small[*]}"
 roles 1 1 "${small[*]}" "--damage ${small[*]}"
-roles 2 2 "--requests 2 --tokens 24" "--requests 2 --tokens 25"
-grep -q -- '--tokens' "$scratch/err" || fail 'other --tokens: not named'
-roles 2 2 "--op read ${small[*]}" "--op write ${small[*]}"
-grep -q -- '--op' "$scratch/err" || fail 'other --op: not named'
+
+# Options that must be the same: the first that is not is named, with both values, by both sides.
+differ() { # differ NAME PREFILL_VALUE DECODE_VALUE
+	roles 1 1 "${small[*]} --$1 $2" "${small[*]} --$1 $3"
+	grep -q -- "kvlane demo: decode: --$1: $3 here, $2 on the prefill side" "$scratch/err" ||
+		fail "other --$1: not said by decode:"
+	grep -q -- "kvlane demo: prefill: --$1: $2 here, $3 on the decode side" "$scratch/prefill" ||
+		fail "other --$1: not said by prefill: $(cat "$scratch/prefill")"
+}
+differ model Llama-3.1-8B gpt-oss-120b
+differ dtype bf16 fp16
+differ tp 1 2
+differ block-tokens 16 8
+differ requests 2 3
+differ tokens 24 25
+differ rounds 1 2
+differ seed 1 2
+differ op read write
+differ mode whole layer
+differ memory user mapped
+differ lanes 8 2
 
 # ------------------------------------------------------------------------------------- sides that are not there
 
@@ -250,6 +267,17 @@ for op in write read; do
 	start_pair --op $op --timeout 1
 	kill -STOP "$child"
 	end_pair '(--timeout)\|TIMED_OUT'
+
+	# A signal to the parent ends both, removes the directory, and is what the parent dies of.
+	for signal in TERM HUP; do
+		start_pair --op $op
+		kill -$signal $pair
+		wait $pair 2>/dev/null
+		code=$?
+		[ $code = $((128 + $(kill -l $signal))) ] || fail "SIG$signal: exit code $code"
+		gone "$child" || fail "SIG$signal: the prefill process is still there"
+		clean "SIG$signal"
+	done
 
 	# The parent is killed: its child goes with it, and the next start removes what they left.
 	start_pair --op $op

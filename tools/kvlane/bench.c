@@ -66,6 +66,7 @@ int bench_main(int argc, char **argv)
 		if (!strcmp(argv[at], shapes[i].name))
 			return shapes[i].main(argc - at, argv + at);
 	}
-	bench_error("no shape '%s'; the shapes are scatter, single, mixed, post and idle", argv[at]);
+	bench_error("no shape %s; the shapes are scatter, single, mixed, post and idle",
+		    fail_value(argv[at]));
 	return EXIT_USAGE;
 }

@@ -68,10 +68,11 @@ static int idle_report(struct idle *s)
 	char open[SIZE_TEXT], idle[SIZE_TEXT], cpu[BENCH_TIME_TEXT], wall[BENCH_TIME_TEXT];
 	struct bench_report report;
 
-	printf("agent: %s resident once open, %s with %llu idle peers; %s CPU and %llu wake-ups in %s\n",
+	printf("agent: %s resident once open, %s with %llu idle peer%s; %s CPU and %llu wake-ups in %s\n",
 	       idle_size(s->cost.open_bytes, open), idle_size(s->cost.idle_bytes, idle),
-	       (unsigned long long)s->peers, bench_time((double)s->cost.cpu_ns, cpu),
-	       (unsigned long long)s->cost.wakeups, bench_time((double)s->cost.wall_ns, wall));
+	       (unsigned long long)s->peers, s->peers == 1 ? "" : "s",
+	       bench_time((double)s->cost.cpu_ns, cpu), (unsigned long long)s->cost.wakeups,
+	       bench_time((double)s->cost.wall_ns, wall));
 	bench_report_init(&report, idle_json(s), &s->arms);
 	bench_report_table(&s->arms);
 	return bench_report_finish(&report, &s->options, &s->arms);
@@ -83,8 +84,8 @@ static int idle_run_shape(struct idle *s)
 				    .peers = s->peers,
 				    .idle_ns = s->idle_ms * 1000000u };
 
-	printf("idle: wire %s, %llu peers, %llu ms idle, %llu first transfers, seed %llu\n", s->options.wire,
-	       (unsigned long long)s->peers, (unsigned long long)s->idle_ms,
+	printf("idle: wire %s, %llu peer%s, %llu ms idle, %llu first transfers, seed %llu\n", s->options.wire,
+	       (unsigned long long)s->peers, s->peers == 1 ? "" : "s", (unsigned long long)s->idle_ms,
 	       (unsigned long long)s->options.rounds, (unsigned long long)s->options.seed);
 	s->arms = (struct bench_arms){ .n = 1, .arm = { { .name = known_arms[0] } } };
 	if (bench_arms_init(&s->arms, s->options.rounds, 0) || idle_measure_cost(&setup, &s->cost) ||
@@ -94,8 +95,8 @@ static int idle_run_shape(struct idle *s)
 }
 
 static const struct argp_option options[] = {
-	{ "peers", KEY_PEERS, "N", 0, "Idle peers that the agent is connected to (default 1)", 0 },
-	{ "idle-ms", KEY_IDLE, "N", 0, "How long nothing is done (default 2000)", 0 },
+	{ "peers", KEY_PEERS, "N", 0, "Idle peers that the agent is connected to, 0 to 256 (default 1)", 0 },
+	{ "idle-ms", KEY_IDLE, "N", 0, "How long nothing is done, 1 to 3600000 (default 2000)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
 

@@ -50,7 +50,7 @@ int bench_link_start(struct bench_link *link, const struct bench_options *o,
 	link->arg = arg;
 	error = strcmp(o->wire, "sim") ? pair_start(&link->pair, target_main, arg) : link_start_thread(link);
 	if (error)
-		bench_error("cannot start the target: %s", strerror(-error));
+		bench_error("cannot start the target: %s", pair_reason(error));
 	return error ? -1 : 0;
 }
 

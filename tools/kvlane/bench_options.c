@@ -29,9 +29,18 @@ static const struct argp_option options[] = {
 	{ "wire", KEY_WIRE, "NAME", 0, "local (default): two processes; sim: two agents in one process", 0 },
 	{ "memory", KEY_MEMORY, "KIND", 0,
 	  "mapped (default): memory of kvl_mem_alloc on both sides; user: plain memory, only registered", 0 },
-	{ "rounds", KEY_ROUNDS, "N", 0, "Measured rounds; in each of them every arm has its turn", 0 },
-	{ "warmup", KEY_WARMUP, "N", 0, "Rounds before these, verified but not counted", 0 },
-	{ "seed", KEY_SEED, "N", 0, "Replays the block lists and the data of an earlier run", 0 },
+	{ "rounds", KEY_ROUNDS, "N", 0,
+	  "Measured rounds, 1 to 10000000; in each of them every arm has its turn. Default: scatter and idle "
+	  "20, single 10000, mixed 100, post 11",
+	  0 },
+	{ "warmup", KEY_WARMUP, "N", 0,
+	  "Rounds before these, 0 to 10000000, verified but not counted. Default: scatter 2, single 1000, "
+	  "mixed 20, post and idle 1",
+	  0 },
+	{ "seed", KEY_SEED, "N", 0,
+	  "Replays the block lists and the data of an earlier run, 0 to 2^63 - 1 (default: a new one, "
+	  "printed)",
+	  0 },
 	{ "set", KEY_SET, "NAME=VALUE", 0, "An option of the library for every agent, such as workers=2", 0 },
 	{ "json", KEY_JSON, "FILE", 0, "Also writes the figures as one JSON object; - is standard output",
 	  0 },
@@ -44,7 +53,7 @@ void bench_error(const char *format, ...)
 {
 	va_list args;
 
-	fputs("kvlane: bench: ", stderr);
+	fputs("kvlane bench: ", stderr);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
@@ -53,7 +62,10 @@ void bench_error(const char *format, ...)
 
 int bench_error_kvl(const char *what, int code)
 {
-	fail_print(what, code);
+	char text[128];
+
+	snprintf(text, sizeof(text), "bench: %s", what);
+	fail_print(text, code);
 	return code;
 }
 
@@ -66,8 +78,8 @@ uint64_t bench_arg_size(const struct argp_state *state, const char *option, cons
 	uint64_t value = 0;
 
 	if (size_parse(text, &value) || value < min || value > max)
-		argp_error(state, "--%s %s: must be a size from %s to %s", option, text, size_print(min, low),
-			   size_print(max, high));
+		argp_error(state, "--%s %s: must be a size from %s to %s", option, fail_value(text),
+			   size_print(min, low), size_print(max, high));
 	return value;
 }
 
@@ -77,7 +89,7 @@ uint64_t bench_arg_count(const struct argp_state *state, const char *option, con
 	uint64_t value = 0;
 
 	if (size_parse_count(text, min, max, &value))
-		argp_error(state, "--%s %s: must be a number from %llu to %llu", option, text,
+		argp_error(state, "--%s %s: must be a number from %llu to %llu", option, fail_value(text),
 			   (unsigned long long)min, (unsigned long long)max);
 	return value;
 }
@@ -85,7 +97,7 @@ uint64_t bench_arg_count(const struct argp_state *state, const char *option, con
 enum kvl_op bench_arg_op(const struct argp_state *state, const char *text)
 {
 	if (strcmp(text, "write") && strcmp(text, "read"))
-		argp_error(state, "--op %s: must be write or read", text);
+		argp_error(state, "--op %s: must be write or read", fail_value(text));
 	return strcmp(text, "read") ? KVL_WRITE : KVL_READ;
 }
 
@@ -100,13 +112,14 @@ static void options_wire(const struct argp_state *state, struct bench_options *o
 		if (kvl_config_set(&o->config, "wire", name) == 0)
 			return;
 	}
-	argp_error(state, "--wire %s: no such wire in this build ('kvlane info' lists them)", name);
+	argp_error(state, "--wire %s: no such wire in this build ('kvlane info' lists them)",
+		   fail_value(name));
 }
 
 static void options_memory(const struct argp_state *state, struct bench_options *o, const char *kind)
 {
 	if (strcmp(kind, "mapped") && strcmp(kind, "user"))
-		argp_error(state, "--memory %s: must be mapped or user", kind);
+		argp_error(state, "--memory %s: must be mapped or user", fail_value(kind));
 	o->user_memory = !strcmp(kind, "user");
 }
 
@@ -116,7 +129,7 @@ static void options_set(const struct argp_state *state, struct bench_options *o,
 	struct kvl_error_detail detail;
 
 	if (!value) {
-		argp_error(state, "--set %s: must be NAME=VALUE", text);
+		argp_error(state, "--set %s: must be NAME=VALUE", fail_value(text));
 		return;
 	}
 	*value++ = 0;
@@ -126,7 +139,8 @@ static void options_set(const struct argp_state *state, struct bench_options *o,
 	}
 	if (kvl_config_set(&o->config, text, value)) {
 		kvl_error_detail(&detail);
-		argp_error(state, "--set %s=%s: %s", text, value, detail.message);
+		fail_hint(&detail);
+		argp_error(state, "--set %s=%s: %s", text, fail_value(value), detail.message);
 	}
 	json_object_set_new(o->set, text, json_string(value));
 }
@@ -164,7 +178,7 @@ static void options_init(struct bench_options *o)
 	kvl_config_init(&o->config);
 	rc = kvl_config_env(&o->config);
 	if (rc < 0) {
-		fail_print("environment", rc);
+		fail_print("bench: environment", rc);
 		exit(EXIT_USAGE);
 	}
 	o->set = json_object();
@@ -220,7 +234,7 @@ static error_t options_parse(int key, char *arg, struct argp_state *state)
 		o->json = arg;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: not an option of %s", arg, o->shape);
+		argp_error(state, "%s: not an option of %s", fail_value(arg), o->shape);
 		return 0;
 	case ARGP_KEY_END:
 		options_end(state, o);
@@ -286,7 +300,7 @@ static _Noreturn void ready_child(const struct bench_options *o)
 	if (rc == 0)
 		rc = kvl_agent_close(agent, 5000000000ull);
 	if (rc < 0)
-		fail_print("opening an agent", rc);
+		fail_print("bench: opening an agent", rc);
 	_exit(fail_exit_code(rc));
 }
 

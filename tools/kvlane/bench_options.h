@@ -59,7 +59,7 @@ enum kvl_op bench_arg_op(const struct argp_state *state, const char *text);
 /* What the JSON of every shape starts with: shape, wire, and config holding the common options. */
 json_t *bench_options_json(const struct bench_options *o);
 
-/* "kvlane: bench: ..." on standard error. */
+/* "kvlane bench: ..." on standard error. */
 void bench_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same for a failed kvl_ call of this thread: what was tried, the error's name and detail. Returns code.

@@ -206,18 +206,26 @@ static const struct argp_option options[] = {
 	  "direct: kvlane; memcpy: plain copies by one thread; raw: bare vectored cross-process copies "
 	  "(default direct,memcpy for mapped memory, direct,raw otherwise)",
 	  0 },
-	{ "vector", KEY_VECTOR, "N", 0, "Blocks per call of the raw arm (default: the best is found first)",
-	  0 },
+	{ "vector", KEY_VECTOR, "N", 0,
+	  "Blocks per call of the raw arm, 1 to 1024 (default: the best is found first)", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
 };
+
+/* A size as the user wrote it, or the default. */
+static const char *scatter_typed(const char *typed, uint64_t bytes, char buf[SIZE_TEXT])
+{
+	return typed ? typed : size_print(bytes, buf);
+}
 
 static void scatter_options_end(struct argp_state *state, struct scatter *s)
 {
 	uint64_t blocks = s->pool / s->block;
+	char pool[SIZE_TEXT], block[SIZE_TEXT];
 
 	if (!blocks || blocks > SCATTER_MAX_BLOCKS)
-		argp_error(state, "--pool %llu: must hold from 1 to %u blocks of --block %llu",
-			   (unsigned long long)s->pool, SCATTER_MAX_BLOCKS, (unsigned long long)s->block);
+		argp_error(state, "--pool %s: must hold from 1 to %u blocks of --block %s",
+			   scatter_typed(s->pool_typed, s->pool, pool), SCATTER_MAX_BLOCKS,
+			   scatter_typed(s->block_typed, s->block, block));
 	if (s->count > blocks)
 		argp_error(state, "--count %llu: the pool has %llu blocks", (unsigned long long)s->count,
 			   (unsigned long long)blocks);
@@ -242,12 +250,14 @@ static error_t scatter_options(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_BLOCK:
 		s->block = bench_arg_size(state, "block", arg, 1, BENCH_MAX_BLOCK);
+		s->block_typed = arg;
 		return 0;
 	case KEY_COUNT:
 		s->count = bench_arg_count(state, "count", arg, 1, SCATTER_MAX_BLOCKS);
 		return 0;
 	case KEY_POOL:
 		s->pool = bench_arg_size(state, "pool", arg, 1, BENCH_MAX_BYTES);
+		s->pool_typed = arg;
 		return 0;
 	case KEY_OP:
 		s->op = bench_arg_op(state, arg);

@@ -20,6 +20,7 @@ struct scatter {
 	struct bench_options options;
 	enum kvl_op op;
 	uint64_t block, pool, count, vector;
+	const char *block_typed, *pool_typed; /* NULL: the default */
 	struct bench_arms arms;
 	struct pool_pair pp;
 	struct raw_copy raw;

@@ -38,7 +38,7 @@ static int demo_both(struct demo_run *run)
 	int code = pair_start(&pair, demo_child, run), child;
 
 	if (code) {
-		fprintf(stderr, "kvlane: demo: cannot start the prefill process: %s\n", strerror(-code));
+		fprintf(stderr, "kvlane demo: cannot start the prefill process: %s\n", pair_reason(code));
 		return EXIT_FAILED;
 	}
 	code = demo_role_run(run, DEMO_DECODE, &pair);
@@ -46,7 +46,7 @@ static int demo_both(struct demo_run *run)
 	child = pair_finish(&pair, code ? FINISH_NS / 10 : FINISH_NS);
 	if (code || !child)
 		return code;
-	fprintf(stderr, "kvlane: demo: the prefill process ended with %d\n", child);
+	fprintf(stderr, "kvlane demo: the prefill process ended with %d\n", child);
 	return EXIT_FAILED;
 }
 

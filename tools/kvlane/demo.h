@@ -57,7 +57,7 @@ struct demo {
 const char *demo_role_name(enum demo_role role);
 enum demo_role demo_other(enum demo_role role);
 
-/* Wipes the progress bar, prints "kvlane: demo: <role>: ..." and returns an exit code. */
+/* Wipes the progress bar, prints "kvlane demo: <role>: ..." and returns an exit code. */
 int demo_fail(struct demo *d, const char *what, int code);
 int demo_fail_text(struct demo *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -43,7 +43,7 @@ int demo_fail_text(struct demo *d, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	fprintf(stderr, "kvlane: demo: %s: %s\n", demo_role_name(d->role), text);
+	fprintf(stderr, "kvlane demo: %s: %s\n", demo_role_name(d->role), text);
 	return EXIT_FAILED;
 }
 

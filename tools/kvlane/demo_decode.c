@@ -94,13 +94,13 @@ static void decode_fault(struct decode *c, const struct pool_fault *f)
 	progress_end(&c->d->progress);
 	if (f->owner.round)
 		fprintf(stderr,
-			"kvlane: demo: decode: mismatch: request %u%s, layer %u, block %u (id %u), offset "
+			"kvlane demo: decode: mismatch: request %u%s, layer %u, block %u (id %u), offset "
 			"%zu: %llu bytes\n",
 			f->owner.request, round, f->layer, f->owner.number, f->id, f->offset,
 			(unsigned long long)f->bytes);
 	else
 		fprintf(stderr,
-			"kvlane: demo: decode: mismatch: unused block: layer %u, id %u, offset %zu: %llu "
+			"kvlane demo: decode: mismatch: unused block: layer %u, id %u, offset %zu: %llu "
 			"bytes written\n",
 			f->layer, f->id, f->offset, (unsigned long long)f->bytes);
 }

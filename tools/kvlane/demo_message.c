@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "demo_message.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fail.h"
+#include "size.h"
 
 #define DEMO_MAGIC 0x6b764c31u
 
@@ -195,58 +197,62 @@ int demo_send_table(struct demo *d, uint32_t round, uint32_t request, uint64_t t
 /* --------------------------------------------------------------------------------------------------- hello
  */
 
-static struct demo_hello hello_make(const struct demo *d)
+/* --pool last: it shows by its effect, which every option before it has too. */
+static const char *const hello_names[DEMO_HELLO_OPTIONS] = {
+	"model", "dtype", "tp",   "block-tokens", "requests", "tokens", "rounds",
+	"seed",  "op",    "mode", "memory",       "lanes",    "pool",
+};
+
+static void hello_number(char out[32], uint64_t value)
+{
+	snprintf(out, 32, "%llu", (unsigned long long)value);
+}
+
+static void hello_options(const struct demo *d, char out[DEMO_HELLO_OPTIONS][32])
 {
 	const struct demo_options *o = d->options;
-	struct demo_hello hello = { .block_tokens = o->plan.block_tokens,
-				    .tp = o->plan.tp,
-				    .requests = o->plan.requests,
-				    .rounds = o->plan.rounds,
-				    .op = o->op,
-				    .whole = (uint32_t)o->whole,
-				    .tokens = d->plan->tokens,
-				    .seed = o->plan.seed };
+	char size[SIZE_TEXT];
 
-	strncpy(hello.model, o->plan.model->name, sizeof(hello.model) - 1);
-	strncpy(hello.dtype, o->dtype, sizeof(hello.dtype) - 1);
-	for (enum model_group g = 0; g < MODEL_GROUPS; g++)
-		hello.n_blocks[g] = d->plan->n_blocks[g];
+	snprintf(out[0], 32, "%s", o->plan.model->name);
+	snprintf(out[1], 32, "%s", o->dtype);
+	hello_number(out[2], o->plan.tp);
+	hello_number(out[3], o->plan.block_tokens);
+	hello_number(out[4], o->plan.requests);
+	hello_number(out[5], o->plan.tokens);
+	hello_number(out[6], o->plan.rounds);
+	hello_number(out[7], o->plan.seed);
+	snprintf(out[8], 32, "%s", o->op == KVL_WRITE ? "write" : "read");
+	snprintf(out[9], 32, "%s", o->whole ? "whole" : "layer");
+	snprintf(out[10], 32, "%s", o->user_memory ? "user" : "mapped");
+	hello_number(out[11], d->limits.lanes);
+	snprintf(out[12], 32, "%s used", size_print(d->plan->pool_bytes, size));
+}
+
+static struct demo_hello hello_make(const struct demo *d)
+{
+	struct demo_hello hello = { .option = { "" } };
+
+	hello_options(d, hello.option);
 	for (unsigned i = 0; i < d->pool.n_layers; i++)
 		hello.base[i] = (uint64_t)(uintptr_t)d->pool.layer[i];
 	return hello;
 }
 
-/* The first option in which the two sides differ; NULL when they agree. */
-static const char *hello_difference(const struct demo_hello *a, const struct demo_hello *b)
+/* Refuses the first option in which the two sides differ. */
+static int hello_compare(struct demo *d, const struct demo_hello *mine, const struct demo_hello *theirs)
 {
-	if (strncmp(a->model, b->model, sizeof(a->model)))
-		return "--model";
-	if (strncmp(a->dtype, b->dtype, sizeof(a->dtype)))
-		return "--dtype";
-	if (a->block_tokens != b->block_tokens)
-		return "--block-tokens";
-	if (a->tp != b->tp)
-		return "--tp";
-	if (a->requests != b->requests)
-		return "--requests";
-	if (a->rounds != b->rounds)
-		return "--rounds";
-	if (a->op != b->op)
-		return "--op";
-	if (a->whole != b->whole)
-		return "--mode";
-	if (a->seed != b->seed)
-		return "--seed";
-	/* After scaling: two sides with other pool limits differ here as well. */
-	return a->tokens != b->tokens || memcmp(a->n_blocks, b->n_blocks, sizeof(a->n_blocks))
-		       ? "--tokens or --pool"
-		       : NULL;
+	for (unsigned i = 0; i < DEMO_HELLO_OPTIONS; i++) {
+		if (strncmp(mine->option[i], theirs->option[i], sizeof(mine->option[i])))
+			return demo_fail_text(d, "--%s: %s here, %.31s on the %s side", hello_names[i],
+					      mine->option[i], theirs->option[i],
+					      demo_role_name(demo_other(d->role)));
+	}
+	return 0;
 }
 
 static int hello_receive(struct demo *d, const struct demo_hello *mine, struct demo_hello *theirs)
 {
 	const struct demo_header *h;
-	const char *difference;
 	struct kvl_notif *n;
 	int code = 0;
 
@@ -265,12 +271,7 @@ static int hello_receive(struct demo *d, const struct demo_hello *mine, struct d
 	}
 	memcpy(theirs, demo_body(h), sizeof(*theirs));
 	kvl_notif_free(n);
-	difference = hello_difference(mine, theirs);
-	if (!difference)
-		return 0;
-	demo_fail_text(d, "%s: the %s side was started with another value", difference,
-		       demo_role_name(demo_other(d->role)));
-	return EXIT_USAGE;
+	return hello_compare(d, mine, theirs);
 }
 
 int demo_greet(struct demo *d, kvl_list_t *remote)

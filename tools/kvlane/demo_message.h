@@ -39,11 +39,10 @@ struct demo_header {
 	uint64_t time_ns; /* when the prefill side had finished the request */
 };
 
+#define DEMO_HELLO_OPTIONS 13
+
 struct demo_hello {
-	char model[32], dtype[8];
-	uint32_t block_tokens, tp, requests, rounds, op, whole;
-	uint64_t tokens, seed;
-	uint32_t n_blocks[MODEL_GROUPS];
+	char option[DEMO_HELLO_OPTIONS][32]; /* as text, in one order on both sides */
 	uint64_t base[MODEL_LAYERS_MAX];
 };
 

@@ -27,7 +27,7 @@ static uint64_t parse_count(struct argp_state *state, const char *name, const ch
 	uint64_t value = 0;
 
 	if (size_parse_count(text, min, max, &value))
-		argp_error(state, "--%s %s: must be a number from %llu to %llu", name, text,
+		argp_error(state, "--%s %s: must be a number from %llu to %llu", name, fail_value(text),
 			   (unsigned long long)min, (unsigned long long)max);
 	return value;
 }
@@ -37,7 +37,7 @@ static int parse_choice(struct argp_state *state, const char *name, const char *
 			const char *zero)
 {
 	if (strcmp(text, one) && strcmp(text, zero))
-		argp_error(state, "--%s %s: must be %s or %s", name, text, one, zero);
+		argp_error(state, "--%s %s: must be %s or %s", name, fail_value(text), one, zero);
 	return !strcmp(text, one);
 }
 
@@ -47,7 +47,7 @@ static uint64_t parse_tokens(struct argp_state *state, const char *text)
 	uint64_t value = 0;
 
 	if (size_parse(text, &value) || value < 1 || value > 1u << 20)
-		argp_error(state, "--tokens %s: must be a number from 1 to 1048576", text);
+		argp_error(state, "--tokens %s: must be a number from 1 to 1048576", fail_value(text));
 	return value;
 }
 
@@ -56,24 +56,26 @@ static uint64_t parse_pool(struct argp_state *state, const char *text)
 	uint64_t value = 0;
 
 	if (size_parse(text, &value) || !value)
-		argp_error(state, "--pool %s: must be a size such as 512MiB", text);
+		argp_error(state, "--pool %s: must be a size such as 512MiB", fail_value(text));
 	return value;
 }
 
 static uint64_t parse_timeout(struct argp_state *state, const char *text)
 {
-	char *end;
-	double seconds = strtod(text, &end);
+	/* Plain decimal only: strtod would take signs, blanks, exponents and hexadecimal. */
+	size_t whole = strspn(text, "0123456789");
+	size_t part = text[whole] == '.' ? 1 + strspn(text + whole + 1, "0123456789") : 0;
+	double seconds = strtod(text, NULL);
 
-	if (end == text || *end || !(seconds >= 0.1 && seconds <= 86400))
-		argp_error(state, "--timeout %s: must be seconds from 0.1 to 86400", text);
+	if (!whole || part == 1 || text[whole + part] || !(seconds >= 0.1 && seconds <= 86400))
+		argp_error(state, "--timeout %s: must be seconds from 0.1 to 86400", fail_value(text));
 	return (uint64_t)(seconds * 1e9);
 }
 
 static void parse_dtype(struct argp_state *state, const char *text, struct demo_options *o)
 {
 	if (strcmp(text, "bf16") && strcmp(text, "fp16") && strcmp(text, "fp8"))
-		argp_error(state, "--dtype %s: must be bf16, fp16 or fp8", text);
+		argp_error(state, "--dtype %s: must be bf16, fp16 or fp8", fail_value(text));
 	o->dtype = text;
 	o->plan.element_bytes = strcmp(text, "fp8") ? 2 : 1;
 }
@@ -121,7 +123,7 @@ static void parse_model(struct argp_state *state, const char *text, struct demo_
 		exit(EXIT_OK);
 	}
 	if (!m)
-		argp_error(state, "--model %s: no such model (--model list shows them)", text);
+		argp_error(state, "--model %s: no such model (--model list shows them)", fail_value(text));
 	else
 		o->plan.model = m;
 }
@@ -136,7 +138,8 @@ static void parse_agent(struct argp_state *state, const char *shown, const char 
 	kvl_config_init(&config);
 	if (kvl_config_set(&config, name, value)) {
 		kvl_error_detail(&detail);
-		argp_error(state, "--%s%s: %s", shown, value, detail.message);
+		fail_hint(&detail);
+		argp_error(state, "--%s%s: %s", shown, fail_value(value), detail.message);
 	}
 	kvl_config_fini(&config);
 	if (o->n_agent == DEMO_OPTIONS_MAX)
@@ -151,13 +154,13 @@ static void parse_set(struct argp_state *state, char *text, struct demo_options 
 	char *value = strchr(text, '='), shown[64];
 
 	if (!value) {
-		argp_error(state, "--set %s: must be NAME=VALUE", text);
+		argp_error(state, "--set %s: must be NAME=VALUE", fail_value(text));
 		return;
 	}
 	*value++ = 0;
 	/* The sim wire ends at the process: two processes can not meet on it. */
 	if (!strcmp(text, "wire") && strcmp(value, "auto") && strcmp(value, "local"))
-		argp_error(state, "--set wire=%s: must be auto or local", value);
+		argp_error(state, "--set wire=%s: must be auto or local", fail_value(value));
 	snprintf(shown, sizeof(shown), "set %s=", text);
 	parse_agent(state, shown, text, value, o);
 }
@@ -256,11 +259,36 @@ static void check_directory(struct argp_state *state, const char *dir)
 	struct stat st;
 
 	if (stat(dir, &st))
-		argp_error(state, "--rendezvous %s: %s", dir, strerror(errno));
+		argp_error(state, "--rendezvous %s: %s", fail_value(dir), strerror(errno));
 	else if (!S_ISDIR(st.st_mode))
 		argp_error(state, "--rendezvous %s: not a directory", dir);
 	else if (access(dir, R_OK | W_OK | X_OK))
-		argp_error(state, "--rendezvous %s: %s", dir, strerror(errno));
+		argp_error(state, "--rendezvous %s: %s", fail_value(dir), strerror(errno));
+}
+
+/* Where the wire comes from when no option of the command names it. */
+static const char *wire_source(void)
+{
+	return getenv("KVLANE_WIRE") ? "KVLANE_WIRE" : "KVLANE_CONFIG: wire";
+}
+
+/* The sim wire ends at the process: two processes would wait for each other until the time-out. */
+static void check_wire(struct argp_state *state, const struct demo_options *o)
+{
+	struct kvl_config config;
+	int code;
+
+	kvl_config_init(&config);
+	code = kvl_config_env(&config);
+	if (code) {
+		fail_print("demo: environment", code);
+		exit(EXIT_USAGE);
+	}
+	for (unsigned i = 0; i < o->n_agent; i++)
+		(void)!kvl_config_set(&config, o->agent[i].name, o->agent[i].value);
+	if (config.wire && strcmp(config.wire, "auto") && strcmp(config.wire, "local"))
+		argp_error(state, "%s %s: must be auto or local", wire_source(), config.wire);
+	kvl_config_fini(&config);
 }
 
 /* What can only be said of all options together. */
@@ -276,6 +304,7 @@ static void check_all(struct argp_state *state, const struct demo_options *o)
 		argp_error(state, "--damage: belongs to the decode side");
 	if (o->rendezvous)
 		check_directory(state, o->rendezvous);
+	check_wire(state, o);
 	/* Now, not after the work. */
 	if (o->json && json_out_check(o->json))
 		exit(EXIT_USAGE);
@@ -303,7 +332,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		o->damage = 1;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "%s: unexpected argument", arg);
+		argp_error(state, "%s: unexpected argument", fail_value(arg));
 		return 0;
 	case ARGP_KEY_END:
 		check_all(state, o);

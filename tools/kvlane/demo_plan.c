@@ -95,12 +95,12 @@ static int plan_fit(struct plan *p, const struct plan_options *o)
 	if (plan_scale(p, o->tokens, o->pool)) {
 		size_print(p->pool_bytes, want);
 		fprintf(stderr,
-			"kvlane: demo: --pool %s: too small, %u requests of one token need %s per side\n",
+			"kvlane demo: --pool %s: too small, %u requests of one token need %s per side\n",
 			limit, o->requests, want);
 		return -1;
 	}
 	fprintf(stderr,
-		"kvlane: demo: --tokens %llu needs %s of KV cache per side: scaled down to %llu to fit "
+		"kvlane demo: --tokens %llu needs %s of KV cache per side: scaled down to %llu to fit "
 		"--pool %s%s\n",
 		(unsigned long long)o->tokens, want, (unsigned long long)p->tokens, limit,
 		o->pool_given ? "" : " (the default)");
@@ -112,13 +112,13 @@ int plan_create(const struct plan_options *o, struct plan *out)
 	struct plan p = { .seed = o->seed, .n_requests = o->requests, .n_rounds = o->rounds };
 
 	if (layout_init(&p.layout, o->model, o->element_bytes, o->block_tokens, o->tp)) {
-		fprintf(stderr, "kvlane: demo: --tp %u: must divide the %u KV heads of %s\n", o->tp,
+		fprintf(stderr, "kvlane demo: --tp %u: must divide the %u KV heads of %s\n", o->tp,
 			o->model->kv_heads, o->model->name);
 		return -1;
 	}
 	p.request = calloc(o->requests, sizeof(*p.request));
 	if (!p.request) {
-		fprintf(stderr, "kvlane: demo: --requests %u: out of memory\n", o->requests);
+		fprintf(stderr, "kvlane demo: --requests %u: out of memory\n", o->requests);
 		return -1;
 	}
 	if (plan_fit(&p, o)) {

@@ -99,7 +99,7 @@ static int report_json_write(const struct demo *d, const struct demo_result *r)
 	int failed;
 
 	if (!root) {
-		fprintf(stderr, "kvlane: demo: %s: cannot write JSON: out of memory\n", d->options->json);
+		fprintf(stderr, "kvlane demo: %s: cannot write JSON: out of memory\n", d->options->json);
 		return EXIT_FAILED;
 	}
 	failed = json_out_write(d->options->json, root);

@@ -5,15 +5,17 @@ const struct argp_option demo_usage_options[] = {
 	{ NULL, 0, NULL, 0, "What is moved:", 1 },
 	{ "model", KEY_MODEL, "NAME", 0, "KV layout, default Llama-3.1-8B; list shows all with their sources",
 	  0 },
-	{ "requests", KEY_REQUESTS, "N", 0, "Requests, default 8", 0 },
+	{ "requests", KEY_REQUESTS, "N", 0, "Requests, 1 to 4096, default 8", 0 },
 	{ "tokens", KEY_TOKENS, "N", 0,
-	  "Mean prompt length, default 512; lengths lie between half and one and a half of it and follow "
+	  "Mean prompt length, 1 to 1048576, default 512; lengths lie between half and one and a half of it "
+	  "and follow "
 	  "from the seed",
 	  0 },
-	{ "block-tokens", KEY_BLOCK_TOKENS, "N", 0, "Tokens per block, default 16", 0 },
+	{ "block-tokens", KEY_BLOCK_TOKENS, "N", 0, "Tokens per block, 1 to 1024, default 16", 0 },
 	{ "dtype", KEY_DTYPE, "TYPE", 0, "Element type: bf16 (default), fp16, fp8", 0 },
 	{ "tp", KEY_TP, "N", 0,
-	  "Tensor-parallel degree, default 1: each side is one rank and holds its share of the KV heads; "
+	  "Tensor-parallel degree, 1 to 1024, default 1: each side is one rank and holds its share of the KV "
+	  "heads; "
 	  "latent "
 	  "attention (MLA) is whole on every rank",
 	  0 },
@@ -23,8 +25,9 @@ const struct argp_option demo_usage_options[] = {
 	  "are shortened to fit, with a message",
 	  0 },
 	{ "rounds", KEY_ROUNDS, "N", 0,
-	  "Do it all N times, default 1: other bytes, other block tables, the same pools", 0 },
-	{ "seed", KEY_SEED, "N", 0, "Prompt lengths, block tables and bytes follow from it, default 1", 0 },
+	  "Do it all N times, 1 to 1000, default 1: other bytes, other block tables, the same pools", 0 },
+	{ "seed", KEY_SEED, "N", 0,
+	  "Prompt lengths, block tables and bytes follow from it, 0 to 2^63 - 1, default 1", 0 },
 
 	{ NULL, 0, NULL, 0, "How it is moved:", 2 },
 	{ "op", KEY_OP, "OP", 0, "write (default): prefill writes; read: decode reads", 0 },
@@ -33,10 +36,11 @@ const struct argp_option demo_usage_options[] = {
 	  "mapped (default): pools of kvl_mem_alloc, which the other process maps; user: pools of malloc, "
 	  "registered",
 	  0 },
-	{ "inflight", KEY_INFLIGHT, "N", 0, "Requests on their way at once, default 4", 0 },
+	{ "inflight", KEY_INFLIGHT, "N", 0, "Requests on their way at once, 1 to 4096, default 4", 0 },
 	{ "wire", KEY_WIRE, "NAME", 0, "auto (default) or local", 0 },
-	{ "lanes", KEY_LANES, "N", 0, "Lanes per peer", 0 },
-	{ "workers", KEY_WORKERS, "N", 0, "Background threads of the library on each side; 0: none", 0 },
+	{ "lanes", KEY_LANES, "N", 0, "Lanes per peer, 1 to 64, default 4", 0 },
+	{ "workers", KEY_WORKERS, "N", 0,
+	  "Background threads of the library on each side, 0 to 64, default 1; 0: none", 0 },
 	{ "retire", KEY_RETIRE, "ORDER", 0, "lane (default) or global: which older requests an end waits for",
 	  0 },
 	{ "set", KEY_SET, "NAME=VALUE", 0, "Any other option of the library (kvlane info lists them)", 0 },
@@ -46,9 +50,12 @@ const struct argp_option demo_usage_options[] = {
 	  "Run one side only, prefill or decode; both must get the same options. Default: both are started",
 	  0 },
 	{ "rendezvous", KEY_RENDEZVOUS, "DIR", 0,
-	  "Directory in which the two sides of --role find each other", 0 },
+	  "Directory in which the two sides of --role find each other; the entry of a side that a signal "
+	  "ends stays there until the next start",
+	  0 },
 	{ "timeout", KEY_TIMEOUT, "SECONDS", 0,
-	  "Give up when the other side does not appear, or shows no sign of life, for so long; default 30",
+	  "Give up when the other side does not appear, or shows no sign of life, for so long, 0.1 to 86400; "
+	  "default 30",
 	  0 },
 
 	{ NULL, 0, NULL, 0, "Output:", 4 },

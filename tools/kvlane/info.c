@@ -27,7 +27,12 @@ struct info_limit {
 	uint64_t value;
 };
 
-#define INFO_LIMITS 14
+static const char *info_retire(const struct kvl_limits *l)
+{
+	return l->retire_order == KVL_RETIRE_GLOBAL ? "global" : "lane";
+}
+
+#define INFO_LIMITS 16
 
 static void info_limits(const struct kvl_limits *l, struct info_limit out[INFO_LIMITS])
 {
@@ -46,6 +51,8 @@ static void info_limits(const struct kvl_limits *l, struct info_limit out[INFO_L
 		{ "ring_bytes", "bytes", l->ring_bytes },
 		{ "notif_max_bytes", "bytes", l->notif_max_bytes },
 		{ "notif_queue_bytes", "bytes", l->notif_queue_bytes },
+		{ "deadline_ms", "ms", l->deadline_ms },
+		{ "connect_timeout_ms", "ms", l->connect_timeout_ms },
 	};
 
 	memcpy(out, all, sizeof(all));
@@ -117,6 +124,12 @@ static void print_limits(const struct info *info)
 		table_cell(&t, "%llu", (unsigned long long)limit[i].value);
 		table_cell(&t, "%s", limit[i].unit);
 	}
+	table_cell(&t, "retire_order");
+	table_cell(&t, "%s", info_retire(&info->limits));
+	table_cell(&t, "%s", "");
+	table_cell(&t, "wire");
+	table_cell(&t, "%s", info->limits.wire);
+	table_cell(&t, "%s", "");
 	table_print(&t, stdout);
 	table_fini(&t);
 }
@@ -194,6 +207,8 @@ static json_t *json_limits(const struct info *info)
 	info_limits(&info->limits, limit);
 	for (int i = 0; i < INFO_LIMITS; i++)
 		json_object_set_new(all, limit[i].name, json_integer((json_int_t)limit[i].value));
+	json_object_set_new(all, "retire_order", json_string(info_retire(&info->limits)));
+	json_object_set_new(all, "wire", json_string(info->limits.wire));
 	return all;
 }
 
@@ -220,7 +235,7 @@ static int info_json(const struct info *info, const char *path)
 			 "local_paths", json_paths(info), "missing", json_missing(), "limits",
 			 json_limits(info), "options", json_options());
 	if (!root) {
-		fprintf(stderr, "kvlane: info: %s: cannot write JSON: out of memory\n", path);
+		fprintf(stderr, "kvlane info: %s: cannot write JSON: out of memory\n", path);
 		return EXIT_FAILED;
 	}
 	failed = json_out_write(path, root);
@@ -243,7 +258,7 @@ static error_t info_parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG: /* "--json FILE" as well as "--json=FILE" and "--json" alone */
 		if (!*json || strcmp(*json, "-"))
-			argp_error(state, "%s: unexpected argument", arg);
+			argp_error(state, "%s: unexpected argument", fail_value(arg));
 		*json = arg;
 		return 0;
 	case ARGP_KEY_END:

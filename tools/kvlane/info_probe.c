@@ -97,7 +97,7 @@ static int probe_paths(struct info *info)
 	int code = pair_start(&pair, probe_child, NULL);
 
 	if (code) {
-		fprintf(stderr, "kvlane: info: cannot start a second process: %s\n", strerror(-code));
+		fprintf(stderr, "kvlane info: cannot start a second process: %s\n", pair_reason(code));
 		return EXIT_FAILED;
 	}
 	for (int i = 0; i < INFO_PATHS; i++)
@@ -115,6 +115,11 @@ static int probe_limits(struct info *info)
 
 	kvl_config_init(&config);
 	code = kvl_config_env(&config);
+	if (code) {
+		fail_print("info: environment", code);
+		kvl_config_fini(&config);
+		return EXIT_USAGE;
+	}
 	if (!code)
 		code = kvl_agent_open("info", &config, &agent);
 	kvl_config_fini(&config);

@@ -9,9 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fail.h"
+
 static int json_out_fail(const char *path, int error)
 {
-	fprintf(stderr, "kvlane: %s: cannot write JSON: %s\n", path, strerror(error));
+	fprintf(stderr, "%s: %s: cannot write JSON: %s\n", program_invocation_name, fail_value(path),
+		strerror(error));
 	return -1;
 }
 
@@ -78,13 +81,22 @@ static int json_out_plain(const char *path, const json_t *root)
 	return error;
 }
 
+static int json_out_stdout(const json_t *root)
+{
+	if (!json_out_dump(root, stdout))
+		return 0;
+	json_out_fail("standard output", errno);
+	clearerr(stdout); /* said: the check at exit must not say it again */
+	return -1;
+}
+
 int json_out_write(const char *path, const json_t *root)
 {
 	char *temporary;
 	int error;
 
 	if (!strcmp(path, "-"))
-		return json_out_dump(root, stdout) ? json_out_fail("standard output", errno) : 0;
+		return json_out_stdout(root);
 	if (json_out_special(path)) {
 		error = json_out_plain(path, root);
 		return error ? json_out_fail(path, error) : 0;

@@ -13,7 +13,8 @@
 void oracle_fill(void *dst, size_t len, uint64_t seed, uint64_t offset, uint64_t epoch);
 
 /* Number of bytes that differ from it; *first gets the position of the first one (may be NULL). */
-size_t oracle_check(const void *src, size_t len, uint64_t seed, uint64_t offset, uint64_t epoch, size_t *first);
+size_t oracle_check(const void *src, size_t len, uint64_t seed, uint64_t offset, uint64_t epoch,
+		    size_t *first);
 
 /* SplitMix64: the tools' only random numbers, so that a printed seed replays a run. */
 uint64_t oracle_random(uint64_t *state);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,26 +39,33 @@ static const char *pair_base(void)
 static void pair_remove_flat(const char *dir)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
+	_Alignas(struct dirent64) char buf[4096];
+	const struct dirent64 *e;
+	ssize_t n, at;
 
-	if (!d) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
 		return;
+	/* Not readdir: a signal handler comes here, and malloc may be what it interrupted. */
+	while ((n = getdents64(fd, buf, sizeof(buf))) > 0) {
+		for (at = 0; at < n; at += e->d_reclen) {
+			e = (const void *)(buf + at);
+			unlinkat(fd, e->d_name, 0);
+		}
 	}
-	while ((e = readdir(d)))
-		unlinkat(fd, e->d_name, 0);
-	closedir(d);
+	close(fd);
 	rmdir(dir);
 }
 
 static void pair_remove(const char *outer)
 {
+	size_t len = strlen(outer);
 	char agents[160];
 
-	if ((size_t)snprintf(agents, sizeof(agents), "%s" PAIR_AGENTS, outer) < sizeof(agents))
+	if (len + sizeof(PAIR_AGENTS) <= sizeof(agents)) {
+		memcpy(agents, outer, len);
+		memcpy(agents + len, PAIR_AGENTS, sizeof(PAIR_AGENTS));
 		pair_remove_flat(agents);
+	}
 	rmdir(outer);
 }
 
@@ -148,19 +156,88 @@ static void pair_dir_remove(struct pair *pair)
 	pair_remove(pair->dir);
 }
 
+const char *pair_reason(int error)
+{
+	static char text[512];
+	const char *base = pair_base(), *name = base == getenv("TMPDIR") ? "TMPDIR " : "";
+
+	if (error != -ENAMETOOLONG && !access(base, R_OK | W_OK | X_OK))
+		return strerror(-error);
+	snprintf(text, sizeof(text), "%s%s: %s", name, base, strerror(-error));
+	return text;
+}
+
+/* ------------------------------------------------------------------------------------------------ signals */
+
+static const int pair_ends[] = { SIGINT, SIGTERM, SIGHUP };
+
+#define N_PAIR_ENDS  (sizeof(pair_ends) / sizeof(pair_ends[0]))
+#define PAIR_STOP_NS 2000000000u
+
+/* The pair of this process, for the handler; child 0: none. It changes while the signals are blocked only. */
+static struct pair pair_current;
+
+static int pair_poll(const struct pair *pair, short events, uint64_t timeout_ns);
+
+static void pair_block(sigset_t *before)
+{
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	for (size_t i = 0; i < N_PAIR_ENDS; i++)
+		sigaddset(&ends, pair_ends[i]);
+	pthread_sigmask(SIG_BLOCK, &ends, before);
+}
+
+/* Async-signal-safe throughout. SIGTERM first: the child may have a pair of its own to clean up after. */
+static void pair_on_signal(int sig)
+{
+	struct pair *pair = &pair_current;
+
+	if (pair->child) {
+		kill(pair->child, SIGTERM);
+		kill(pair->child, SIGCONT);
+		if (pair_poll(pair, 0, PAIR_STOP_NS))
+			kill(pair->child, SIGKILL);
+		while (waitpid(pair->child, NULL, 0) < 0 && errno == EINTR)
+			;
+		pair_dir_remove(pair);
+	}
+	signal(sig, SIG_DFL);
+	raise(sig); /* pending until this handler returns */
+}
+
+/* What the user chose to ignore (nohup) stays ignored. */
+static void pair_set_handlers(const struct pair *pair)
+{
+	struct sigaction action = { .sa_handler = pair ? pair_on_signal : SIG_DFL }, old;
+
+	for (size_t i = 0; i < N_PAIR_ENDS; i++)
+		sigaddset(&action.sa_mask, pair_ends[i]);
+	pair_current = pair ? *pair : (struct pair){ .child = 0 };
+	for (size_t i = 0; i < N_PAIR_ENDS; i++) {
+		if (!sigaction(pair_ends[i], NULL, &old) && old.sa_handler != SIG_IGN)
+			sigaction(pair_ends[i], &action, NULL);
+	}
+}
+
 /* ------------------------------------------------------------------------------------------ the processes */
 
-static _Noreturn void pair_child(struct pair *pair, pid_t parent,
+static _Noreturn void pair_child(struct pair *pair, pid_t parent, const sigset_t *mask,
 				 int (*child_main)(struct pair *pair, void *arg), void *arg)
 {
 	/* The parent may have died before the request was in force. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(1);
 	pair->child = 0;
+	pair_set_handlers(NULL);
+	pthread_sigmask(SIG_SETMASK, mask, NULL);
 	exit(child_main(pair, arg));
 }
 
-int pair_start(struct pair *pair, int (*child_main)(struct pair *pair, void *arg), void *arg)
+/* With the signals blocked, as they were before in *mask. */
+static int pair_launch(struct pair *pair, const sigset_t *mask,
+		       int (*child_main)(struct pair *pair, void *arg), void *arg)
 {
 	pid_t parent = getpid();
 	int lock, error, sock[2];
@@ -182,7 +259,8 @@ int pair_start(struct pair *pair, int (*child_main)(struct pair *pair, void *arg
 	pair->sock = sock[pair->child ? 0 : 1];
 	close(sock[pair->child ? 1 : 0]);
 	if (!pair->child)
-		pair_child(pair, parent, child_main, arg);
+		pair_child(pair, parent, mask, child_main, arg);
+	pair_set_handlers(pair);
 	/* `lock` stays open in both processes: closing it is what their deaths do. */
 	return 0;
 
@@ -192,6 +270,17 @@ close_sock:
 remove_dir:
 	pair_dir_remove(pair);
 	close(lock);
+	return error;
+}
+
+int pair_start(struct pair *pair, int (*child_main)(struct pair *pair, void *arg), void *arg)
+{
+	sigset_t mask;
+	int error;
+
+	pair_block(&mask);
+	error = pair_launch(pair, &mask, child_main, arg);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return error;
 }
 
@@ -261,14 +350,18 @@ int pair_recv(struct pair *pair, void *msg, size_t len, uint64_t timeout_ns)
 int pair_finish(struct pair *pair, uint64_t timeout_ns)
 {
 	int status = 0;
+	sigset_t mask;
 
 	/* The child holds the other end until it dies, so the hang-up is its death (or the moment before it).
 	 */
 	if (pair_poll(pair, 0, timeout_ns))
 		kill(pair->child, SIGKILL);
+	pair_block(&mask);
 	close(pair->sock);
 	while (waitpid(pair->child, &status, 0) < 0 && errno == EINTR)
 		;
 	pair_dir_remove(pair);
+	pair_set_handlers(NULL);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
