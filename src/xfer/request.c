@@ -200,7 +200,7 @@ void kvli_request_arm(struct kvli_request *r, uint64_t tag)
 	job->cursor = (struct kvli_cursor){ r->segment, r->n_segments, 0, 0 };
 	job->core.tag = tag;
 	/* tags come again after 4096 posts; stops are asked under events->lock, of pending posts only */
-	word64_store_relaxed_sys(&job->core.stop, 0);
+	word64_store_relaxed_sys(&job->core.stop, 0); /* published with PENDING */
 	job->core.notify = (uint32_t)r->has_notif;
 	job->notif = r->notif;
 	job->notif_len = r->notif_len;
