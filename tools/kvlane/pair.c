@@ -193,6 +193,7 @@ static void pair_block(sigset_t *before)
 static void pair_on_signal(int sig)
 {
 	struct pair *pair = &pair_current;
+	int kept = errno; /* of whatever was interrupted */
 
 	if (pair->child) {
 		kill(pair->child, SIGTERM);
@@ -205,6 +206,7 @@ static void pair_on_signal(int sig)
 	}
 	signal(sig, SIG_DFL);
 	raise(sig); /* pending until this handler returns */
+	errno = kept;
 }
 
 /* What the user chose to ignore (nohup) stays ignored. */
