@@ -9,7 +9,7 @@
 /* Bounds a chunk of tiny pieces: they cost a cache miss each, whatever their size. */
 #define CHUNK_PIECES 2048
 
-/* Pieces of one cross-process call. Longer vectors stopped paying when measured; see docs/bench.md. */
+/* Pieces of one cross-process call. Longer vectors pay little: "kvlane bench scatter --memory user" tries them. */
 #define VECTOR 128
 
 void kvli_local_done(struct kvli_wire_lane *lane, uint64_t cookie, int status, int provider)
